@@ -1,0 +1,228 @@
+//! A label in any of its three forms, told apart by their shapes (1.3).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use crate::uniqueness::{NotUnique, host_not_unique, ip_not_unique};
+use crate::{Host, Ibip, Instant, Legacy, ParseError, Repository, Rule};
+
+/// The longest label that is read or written, in bytes (1.4).
+pub const LONGEST_LABEL: usize = 255;
+
+/// A label: it keeps the spelling it was found in, prints the canonical one, and is equal to every other spelling
+/// of the same identifier.
+///
+/// `Label<&str>` borrows the text and allocates nothing; `Label` owns it.
+///
+/// ```
+/// use ibi_id::Label;
+/// let found: Label = "sid.INPE.br/mtc-m18@80/2009/02.16.17.46".parse()?;
+/// assert_eq!(found.to_string(), "sid.inpe.br/mtc-m18/2009/02.16.17.46");
+/// assert_eq!(found, Label::parse("sid.inpe.br./mtc-m18/2009/02.16.17.46.00")?);
+/// # Ok::<(), ibi_id::ParseError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub enum Label<S = Box<str>> {
+    /// The name of the uniform repository, domain based (1.1).
+    Repository(Repository<S>),
+    /// Opaque, IP based (1.2).
+    Ibip(Ibip<S>),
+    /// From before 2009 (1.3).
+    Legacy(Legacy<S>),
+}
+
+/// The form of a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// `rep`: domain based (1.1).
+    Repository,
+    /// `ibip`: opaque, IP based (1.2).
+    Ibip,
+    /// `legacy`: from before 2009 (1.3).
+    Legacy,
+}
+
+impl Form {
+    /// `rep`, `ibip` or `legacy`: the names on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Form::Repository => "rep",
+            Form::Ibip => "ibip",
+            Form::Legacy => "legacy",
+        }
+    }
+}
+
+impl<'a> Label<&'a str> {
+    /// Reads a label of any form. No text is a label of two forms: only `rep` has three slashes, and a `Z`, which
+    /// every legacy label has in its first word, is no character of an `ibip`.
+    #[inline]
+    pub fn parse(text: &'a str) -> Result<Self, ParseError> {
+        match Ibip::parse(text) {
+            Ok(label) => Ok(Label::Ibip(label)),
+            Err(as_ibip) => match Repository::parse(text) {
+                Ok(label) => Ok(Label::Repository(label)),
+                Err(as_repository) => Self::legacy_or_error(text, as_ibip, as_repository),
+            },
+        }
+    }
+
+    /// What is neither an `ibip` nor a repository name: a legacy label, or the error that fits its shape best.
+    #[cold]
+    fn legacy_or_error(
+        text: &'a str,
+        as_ibip: ParseError,
+        as_repository: ParseError,
+    ) -> Result<Self, ParseError> {
+        let slashes = text.matches('/').count();
+        let head = text.split('/').next().unwrap_or_default();
+        if text.is_empty() {
+            Err(ParseError::new(Rule::Empty, 0))
+        } else if head.ends_with(':') && text[head.len()..].starts_with("//") {
+            Err(ParseError::new(Rule::WebAddress, 0))
+        } else if slashes > 1 || head.contains(['.', '-', '@']) {
+            // A dot, a hyphen or an @ before the slash: a host name that lost the rest.
+            Err(as_repository)
+        } else if slashes == 0 || head.is_empty() {
+            Err(ParseError::new(Rule::Form, head.len()))
+        } else if head.contains('Z') {
+            Legacy::parse(text).map(Label::Legacy)
+        } else {
+            Err(as_ibip)
+        }
+    }
+}
+
+impl<S: AsRef<str>> Label<S> {
+    /// Which of the three forms it has.
+    pub fn form(&self) -> Form {
+        match self {
+            Label::Repository(_) => Form::Repository,
+            Label::Ibip(_) => Form::Ibip,
+            Label::Legacy(_) => Form::Legacy,
+        }
+    }
+
+    /// The label as it was found.
+    pub fn spelling(&self) -> &str {
+        match self {
+            Label::Repository(label) => label.spelling(),
+            Label::Ibip(label) => label.spelling(),
+            Label::Legacy(label) => label.spelling(),
+        }
+    }
+
+    /// The part before the instant, as it was found.
+    pub fn prefix(&self) -> &str {
+        match self {
+            Label::Repository(label) => label.prefix(),
+            Label::Ibip(label) => label.prefix(),
+            Label::Legacy(label) => label.prefix(),
+        }
+    }
+
+    /// The part that tells the instant, as it was found.
+    pub fn suffix(&self) -> &str {
+        match self {
+            Label::Repository(label) => label.suffix(),
+            Label::Ibip(label) => label.suffix(),
+            Label::Legacy(label) => label.suffix(),
+        }
+    }
+
+    /// The host of a repository name.
+    pub fn host(&self) -> Option<Host<'_>> {
+        if let Label::Repository(label) = self { Some(label.host()) } else { None }
+    }
+
+    /// The address of an IBIp.
+    pub fn ip(&self) -> Option<IpAddr> {
+        if let Label::Ibip(label) = self { Some(label.ip()) } else { None }
+    }
+
+    /// The port, written or left out; a legacy label tells none.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Label::Repository(label) => Some(label.port()),
+            Label::Ibip(label) => Some(label.port()),
+            Label::Legacy(_) => None,
+        }
+    }
+
+    /// The instant of the assignment.
+    pub fn instant(&self) -> Instant {
+        match self {
+            Label::Repository(label) => label.instant(),
+            Label::Ibip(label) => label.instant(),
+            Label::Legacy(label) => label.instant(),
+        }
+    }
+
+    /// Whether its host or address is globally unique, and why not if it is not (1.6). A legacy label does not
+    /// tell: nothing.
+    pub fn globally_unique(&self) -> Option<Result<(), NotUnique>> {
+        let reason = match self {
+            Label::Repository(label) => host_not_unique(label.host()),
+            Label::Ibip(label) => ip_not_unique(label.ip()),
+            Label::Legacy(_) => return None,
+        };
+        Some(reason.map_or(Ok(()), Err))
+    }
+
+    /// The same label with its own copy of the text.
+    pub fn into_owned(self) -> Label {
+        let own = |text: S| Box::from(text.as_ref());
+        match self {
+            Label::Repository(label) => Label::Repository(label.map(own)),
+            Label::Ibip(label) => Label::Ibip(label.map(own)),
+            Label::Legacy(label) => Label::Legacy(label.map(own)),
+        }
+    }
+}
+
+impl FromStr for Label {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Label::parse(text).map(Label::into_owned)
+    }
+}
+
+/// By meaning (1.3): host or address, port and instant; legacy labels by every byte. Labels of different forms are
+/// different: only an Archive's record ties them.
+impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Label<T>> for Label<S> {
+    fn eq(&self, other: &Label<T>) -> bool {
+        match (self, other) {
+            (Label::Repository(a), Label::Repository(b)) => a.meaning() == b.meaning(),
+            (Label::Ibip(a), Label::Ibip(b)) => a.meaning() == b.meaning(),
+            (Label::Legacy(a), Label::Legacy(b)) => a.spelling() == b.spelling(),
+            _ => false,
+        }
+    }
+}
+
+impl<S: AsRef<str>> Eq for Label<S> {}
+
+impl<S: AsRef<str>> Hash for Label<S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.form().hash(state);
+        match self {
+            Label::Repository(label) => label.meaning().hash(state),
+            Label::Ibip(label) => label.meaning().hash(state),
+            Label::Legacy(label) => label.spelling().hash(state),
+        }
+    }
+}
+
+/// Prints the canonical spelling: the one that 1.1 and 1.2 build.
+impl<S: AsRef<str>> fmt::Display for Label<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Repository(label) => label.fmt(f),
+            Label::Ibip(label) => label.fmt(f),
+            Label::Legacy(label) => label.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The legacy form, from before 2009: read, recorded and resolved, never minted (1.3).
+
+use std::fmt;
+
+use crate::digits::value_53;
+use crate::ibip::FIRST_SECOND;
+use crate::instant::Instant;
+use crate::label::LONGEST_LABEL;
+use crate::{ParseError, Rule};
+
+/// A label of the legacy form, as `83LX3pFwXQZeBBx/hwiTk`. Case-sensitive: every spelling is its own label.
+#[derive(Debug, Clone, Copy)]
+pub struct Legacy<S = Box<str>> {
+    spelling: S,
+    suffix: u8,
+    instant: Instant,
+}
+
+impl<'a> Legacy<&'a str> {
+    /// Reads a legacy label.
+    pub fn parse(text: &'a str) -> Result<Self, ParseError> {
+        let bytes = text.as_bytes();
+        if bytes.len() > LONGEST_LABEL {
+            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+        }
+        let slash = bytes.iter().take_while(|c| c.is_ascii_alphanumeric()).count();
+        if bytes.get(slash) != Some(&b'/') || !bytes[..slash].contains(&b'Z') {
+            return Err(ParseError::new(Rule::LegacyWord, slash));
+        }
+        let suffix = slash + 1;
+        Ok(Self { spelling: text, suffix: suffix as u8, instant: instant(bytes, suffix)? })
+    }
+}
+
+impl<S: AsRef<str>> Legacy<S> {
+    /// The label as it was found, which is its canonical spelling too.
+    pub fn spelling(&self) -> &str {
+        self.spelling.as_ref()
+    }
+
+    /// The instant of the assignment.
+    pub fn instant(&self) -> Instant {
+        self.instant
+    }
+
+    /// The first word: `83LX3pFwXQZeBBx`. What it encodes is not known.
+    pub fn prefix(&self) -> &str {
+        &self.spelling()[..usize::from(self.suffix) - 1]
+    }
+
+    /// The second word: `hwiTk`.
+    pub fn suffix(&self) -> &str {
+        &self.spelling()[usize::from(self.suffix)..]
+    }
+
+    pub(crate) fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Legacy<T> {
+        let Self { spelling: found, suffix, instant } = self;
+        Legacy { spelling: spelling(found), suffix, instant }
+    }
+}
+
+impl<S: AsRef<str>> fmt::Display for Legacy<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.spelling())
+    }
+}
+
+/// Seconds since 1995-08-01 in base 53, to the end of the text.
+fn instant(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
+    let range = ParseError::new(Rule::InstantRange, at);
+    if at == bytes.len() {
+        return Err(ParseError::new(Rule::LegacyDigit, at));
+    }
+    let seconds = bytes[at..].iter().enumerate().try_fold(0_i64, |seconds, (i, &c)| {
+        let digit = value_53(c).ok_or(ParseError::new(Rule::LegacyDigit, at + i))?;
+        // Stays far below overflow: past the year 9999 it only grows to the first bound that is.
+        Ok((seconds * 53 + i64::from(digit)).min(Instant::MAX.seconds()))
+    })?;
+    Instant::new(FIRST_SECOND + seconds, 0).ok_or(range)
+}

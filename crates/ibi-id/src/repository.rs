@@ -1,0 +1,247 @@
+//! Form `rep`: the name of the uniform repository, domain based (1.1).
+
+use std::fmt::{self, Write as _};
+use std::num::NonZeroU16;
+
+use crate::civil::{Civil, Positions};
+use crate::host::{self, Host, write_lower};
+use crate::instant::{Instant, optional_fraction};
+use crate::label::LONGEST_LABEL;
+use crate::text::Suffix;
+use crate::{ParseError, Rule};
+
+/// The port that is left out.
+pub const DEFAULT_PORT: u16 = 80;
+
+/// A label of the form `rep`, as `sid.inpe.br/mtc-m18/2009/02.16.17.46`, in the spelling it was found in.
+#[derive(Debug, Clone, Copy)]
+pub struct Repository<S = Box<str>> {
+    spelling: S,
+    // A label has at most 255 bytes.
+    subdomain_end: u8,
+    word: (u8, u8),
+    suffix: u8,
+    port: u16,
+    instant: Instant,
+}
+
+impl<'a> Repository<&'a str> {
+    /// Reads a repository name.
+    pub fn parse(text: &'a str) -> Result<Self, ParseError> {
+        let bytes = text.as_bytes();
+        if bytes.len() > LONGEST_LABEL {
+            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+        }
+        let (subdomain_end, slash) = host::domain(bytes, 0)?;
+        let word = slash_after(bytes, slash, Rule::HostWord)?;
+        let word_end = host::word(bytes, word)?;
+        let (port, slash) = port(bytes, word_end)?;
+        let suffix = slash_after(bytes, slash, if slash == word_end { Rule::HostWord } else { Rule::Port })?;
+        let instant = date(bytes, suffix)?;
+        Ok(Self {
+            spelling: text,
+            subdomain_end: subdomain_end as u8,
+            word: (word as u8, word_end as u8),
+            suffix: suffix as u8,
+            port,
+            instant,
+        })
+    }
+}
+
+impl<S: AsRef<str>> Repository<S> {
+    /// The label as it was found.
+    pub fn spelling(&self) -> &str {
+        self.spelling.as_ref()
+    }
+
+    /// The host that minted it, or what stood for one.
+    pub fn host(&self) -> Host<'_> {
+        let text = self.spelling();
+        let (word, end) = self.word;
+        Host::from_parts(&text[usize::from(word)..usize::from(end)], &text[..usize::from(self.subdomain_end)])
+    }
+
+    /// The port, [`DEFAULT_PORT`] when none is written.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The instant of the assignment.
+    pub fn instant(&self) -> Instant {
+        self.instant
+    }
+
+    /// The prefix as it was found: `sid.inpe.br/mtc-m18`.
+    pub fn prefix(&self) -> &str {
+        &self.spelling()[..usize::from(self.suffix) - 1]
+    }
+
+    /// The suffix as it was found: `2009/02.16.17.46`.
+    pub fn suffix(&self) -> &str {
+        &self.spelling()[usize::from(self.suffix)..]
+    }
+
+    pub(crate) fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Repository<T> {
+        let Self { spelling: found, subdomain_end, word, suffix, port, instant } = self;
+        Repository { spelling: spelling(found), subdomain_end, word, suffix, port, instant }
+    }
+
+    pub(crate) fn meaning(&self) -> (Host<'_>, u16, Instant) {
+        (self.host(), self.port, self.instant)
+    }
+}
+
+/// Prints the canonical spelling.
+impl<S: AsRef<str>> fmt::Display for Repository<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_prefix(self.host(), self.port, f)?;
+        f.write_char('/')?;
+        f.write_str(&suffix(self.instant))
+    }
+}
+
+fn write_prefix(host: Host<'_>, port: u16, out: &mut impl fmt::Write) -> fmt::Result {
+    write_lower(host.subdomain(), out)?;
+    out.write_char('/')?;
+    write_lower(host.word(), out)?;
+    if port == DEFAULT_PORT { Ok(()) } else { write!(out, ".{port}") }
+}
+
+/// The canonical prefix of a host and port: the name of the subsystem that mints under it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RepositoryPrefix {
+    text: String,
+}
+
+impl RepositoryPrefix {
+    /// The prefix of a host (algorithm 1, D1): `mtc-m18.sid.inpe.br`, port 80, is `sid.inpe.br/mtc-m18`.
+    ///
+    /// Refused when labels under it could be too long.
+    pub fn new(host: Host<'_>, port: NonZeroU16) -> Result<Self, ParseError> {
+        const LONGEST_SUFFIX: usize = "/9999/12.31.23.59.59.999999999999".len();
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = write_prefix(host, port.get(), &mut text);
+        if text.len() + LONGEST_SUFFIX > LONGEST_LABEL {
+            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL - LONGEST_SUFFIX));
+        }
+        Ok(Self { text })
+    }
+
+    /// The canonical prefix: `sid.inpe.br/mtc-m18`.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The label for an instant, canonical.
+    pub fn label(&self, at: Instant) -> String {
+        format!("{}/{}", self.text, suffix(at))
+    }
+}
+
+/// The canonical suffix of an instant (algorithm 2): `2009/02.16.17.46`, with seconds and fraction only when they
+/// are not zero, and without trailing zeros.
+pub fn suffix(at: Instant) -> Suffix {
+    let mut text = Suffix::EMPTY;
+    write_suffix(at, &mut text);
+    text
+}
+
+/// [`suffix`] in place of what `text` held before: for minting many, without moving the text.
+#[inline]
+pub fn write_suffix(at: Instant, text: &mut Suffix) {
+    let Civil { year, month, day, hour, minute, second } = at.civil();
+    text.start([0; 8], 0);
+    text.push_two((year / 100) as u8);
+    text.push_two((year % 100) as u8);
+    for (separator, number) in [(b'/', month), (b'.', day), (b'.', hour), (b'.', minute)] {
+        text.push(&[separator]);
+        text.push_two(number);
+    }
+    let (mut fraction, digits) = at.fraction();
+    if second != 0 || digits != 0 {
+        text.push(b".");
+        text.push_two(second);
+    }
+    if digits != 0 {
+        let mut written = [b'.'; 13];
+        for digit in written[1..=digits].iter_mut().rev() {
+            *digit = b'0' + (fraction % 10) as u8;
+            fraction /= 10;
+        }
+        text.push(&written[..=digits]);
+    }
+}
+
+/// Passes the slash at `at`; anything else there breaks `otherwise`.
+#[inline]
+fn slash_after(bytes: &[u8], at: usize, otherwise: Rule) -> Result<usize, ParseError> {
+    match bytes.get(at) {
+        Some(b'/') => Ok(at + 1),
+        None => Err(ParseError::new(Rule::RepositoryParts, at)),
+        Some(_) => Err(ParseError::new(otherwise, at)),
+    }
+}
+
+/// Reads `[ ("." | "@") port ]`: the port, and where it ends.
+#[inline]
+fn port(bytes: &[u8], at: usize) -> Result<(u16, usize), ParseError> {
+    if !matches!(bytes.get(at), Some(b'.' | b'@')) {
+        return Ok((DEFAULT_PORT, at));
+    }
+    let start = at + 1;
+    let (mut port, mut end) = (0_u32, start);
+    while let Some(digit @ b'0'..=b'9') = bytes.get(end) {
+        port = (port * 10 + u32::from(digit - b'0')).min(u32::from(u16::MAX) + 1);
+        end += 1;
+    }
+    match u16::try_from(port) {
+        Ok(port @ 1..) => Ok((port, end)),
+        _ => Err(ParseError::new(Rule::Port, start)),
+    }
+}
+
+/// Reads the suffix, to the end of the text.
+#[inline]
+fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
+    let shape = |at| match bytes.get(at) {
+        // Text that ends too soon, or goes on with one more part.
+        None | Some(b'/') => ParseError::new(Rule::RepositoryParts, at),
+        Some(_) => ParseError::new(Rule::DateShape, at),
+    };
+    let two = |at: usize| match bytes.get(at..at + 2) {
+        Some(&[high @ b'0'..=b'9', low @ b'0'..=b'9']) => Ok((high - b'0') * 10 + (low - b'0')),
+        _ => Err(shape(crate::instant::digits_from(bytes, at))),
+    };
+    let separator = |at: usize, expected: u8| match bytes.get(at) {
+        Some(&c) if c == expected => Ok(()),
+        _ => Err(shape(at)),
+    };
+    let year = u16::from(two(at)?) * 100 + u16::from(two(at + 2)?);
+    match bytes.get(at + 4) {
+        Some(b'/') => {}
+        Some(b'0'..=b'9') => return Err(ParseError::new(Rule::Year, at)),
+        _ => return Err(shape(at + 4)),
+    }
+    let positions =
+        Positions { year: at, month: at + 5, day: at + 8, hour: at + 11, minute: at + 14, second: at + 17 };
+    let month = two(positions.month)?;
+    separator(positions.month + 2, b'.')?;
+    let day = two(positions.day)?;
+    separator(positions.day + 2, b'.')?;
+    let hour = two(positions.hour)?;
+    separator(positions.hour + 2, b'.')?;
+    let minute = two(positions.minute)?;
+    let (second, picos, end) = if bytes.get(positions.minute + 2) == Some(&b'.') {
+        let second = two(positions.second)?;
+        let (picos, end) = optional_fraction(bytes, positions.second + 2)?;
+        (second, picos, end)
+    } else {
+        (0, 0, positions.minute + 2)
+    };
+    if end != bytes.len() {
+        return Err(shape(end));
+    }
+    Instant::from_civil(Civil { year, month, day, hour, minute, second }, picos, &positions)
+}

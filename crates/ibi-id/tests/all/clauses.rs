@@ -1,0 +1,384 @@
+//! One test a rule, named by its clause in `docs/formats/labels.md`.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use ibi_id::{
+    Granularity, Host, IbipPrefix, Instant, Label, NotUnique, RepositoryPrefix, Rule, distributor,
+    host_not_unique, ibip, ip_not_unique, repository,
+};
+
+fn at(text: &str) -> Instant {
+    text.parse().unwrap()
+}
+
+fn port(port: u16) -> NonZeroU16 {
+    NonZeroU16::new(port).unwrap()
+}
+
+#[track_caller]
+fn refused(label: &str, rule: Rule, position: usize) {
+    let error = Label::parse(label).unwrap_err();
+    assert_eq!((error.rule(), error.position()), (rule, position), "{label}: {error}");
+}
+
+#[track_caller]
+fn canonical(label: &str, expected: &str) {
+    assert_eq!(Label::parse(label).unwrap().to_string(), expected);
+}
+
+#[test]
+fn clause_1_1_building_a_repository_name() {
+    let prefix = |host, number| RepositoryPrefix::new(Host::parse(host).unwrap(), port(number)).unwrap();
+    assert_eq!(prefix("mtc-m18.sid.inpe.br", 80).as_str(), "sid.inpe.br/mtc-m18");
+    assert_eq!(prefix("MTC-m18.sid.INPE.br.", 8080).as_str(), "sid.inpe.br/mtc-m18.8080");
+    assert_eq!(prefix("a.b", 80).label(at("2026-01-02T03:04:00Z")), "b/a/2026/01.02.03.04");
+    assert_eq!(repository::suffix(at("2026-01-02T03:04:00.5Z")).as_str(), "2026/01.02.03.04.00.5");
+    assert_eq!(repository::suffix(at("0001-01-01T00:00:09Z")).as_str(), "0001/01.01.00.00.09");
+}
+
+#[test]
+fn clause_1_1_the_grammar() {
+    refused("sid..br/m/2009/02.16.17.46", Rule::HostWord, 4);
+    refused("sid.inpe.br/-m18/2009/02.16.17.46", Rule::HostWord, 12);
+    refused("sid.inpe.br/m18-/2009/02.16.17.46", Rule::HostWord, 15);
+    refused("sid.inpe.br/mtc_m18/2009/02.16.17.46", Rule::HostWord, 15);
+    refused("sid.inpe.br/mtc m18/2009/02.16.17.46", Rule::HostWord, 15);
+    refused("sid.inpe.9r/mtc-m18/2009/02.16.17.46", Rule::HostLastWord, 9);
+    refused("sid.inpe.br/mtc-m18.8o/2009/02.16.17.46", Rule::Port, 21);
+    refused("sid.inpe.br/mtc-m18@/2009/02.16.17.46", Rule::Port, 20);
+    refused("sid.inpe.br/mtc-m18", Rule::RepositoryParts, 19);
+    refused("sid.inpe.br/mtc-m18/2009", Rule::RepositoryParts, 24);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17", Rule::RepositoryParts, 33);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46/doc", Rule::RepositoryParts, 36);
+    refused("sid.inpe.br/mtc-m18/2009/02-16.17.46", Rule::DateShape, 27);
+    refused("sid.inpe.br/mtc-m18/2009/2.16.17.46", Rule::DateShape, 26);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46.1", Rule::RepositoryParts, 38);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46 ", Rule::DateShape, 36);
+    assert!(Label::parse("x.y.z-9.a1/9/2009/02.16.17.46").is_ok());
+}
+
+#[test]
+fn clause_1_2_building_an_ibip() {
+    let prefix = |ip: &str, number| IbipPrefix::new(ip.parse().unwrap(), port(number)).as_str().to_owned();
+    assert_eq!(prefix("150.163.34.243", 800), "8JMKD3MGP8W");
+    assert_eq!(prefix("150.163.34.243", 802), "8JMKD3MGP8W34M");
+    assert_eq!(prefix("2001:252:0:1::2008:6", 800), "7URMDHLL9SSN2D89MX");
+    assert_eq!(ibip::suffix(at("1995-08-01T00:00:00Z")).unwrap().as_str(), "2");
+    let early = ibip::suffix(at("1995-07-31T23:59:59.999Z")).unwrap_err();
+    assert_eq!(early.rule(), Rule::BeforeIbip);
+}
+
+#[test]
+fn clause_1_2_the_grammar() {
+    refused("8JMKD3MGP8/34PGRBS", Rule::IbipMarker, 10);
+    refused("8JMKD3MGP8WW/34PGRBS", Rule::IbipMarker, 11);
+    refused("W/34PGRBS", Rule::IbipMarker, 0);
+    refused("8JMKD3MGP8W/34PGRB0", Rule::IbipCharacter, 18);
+    refused("8JMKD3MGPOW/34PGRBS", Rule::IbipCharacter, 9);
+    refused("8JMKD3MGP8W/", Rule::IbipSuffix, 12);
+    refused("8JMKD3MGP8W/34PGRBSX", Rule::IbipSuffix, 19);
+    refused("8JMKD3MGP8W/34PGRBSW", Rule::IbipSuffix, 20);
+    refused("8JMKD3MGP8W/34PGRBSW3W3", Rule::IbipSuffix, 21);
+    refused("8JMKD3MGP8W34PGRBS", Rule::Form, 18);
+    refused("8JMKD3MGP8W", Rule::Form, 11);
+}
+
+#[test]
+fn clause_1_3_spellings_of_one_repository_name() {
+    let plain = "sid.inpe.br/mtc-m18/2009/02.16.17.46";
+    for spelling in [
+        "SID.inpe.BR/mtc-M18/2009/02.16.17.46",
+        "sid.inpe.br/mtc-m18@80/2009/02.16.17.46",
+        "sid.inpe.br/mtc-m18.80/2009/02.16.17.46",
+        "sid.inpe.br/mtc-m18.0080/2009/02.16.17.46",
+        "sid.inpe.br./mtc-m18/2009/02.16.17.46",
+        "sid.inpe.br/mtc-m18/2009/02.16.17.46.00",
+        "sid.inpe.br/mtc-m18/2009/02.16.17.46.00.000",
+    ] {
+        let (a, b) = (Label::parse(plain).unwrap(), Label::parse(spelling).unwrap());
+        assert_eq!(a, b);
+        assert_eq!(HashSet::from([a, b]).len(), 1, "equal labels hash alike");
+        assert_eq!(b.spelling(), spelling, "the spelling found is kept");
+        assert_eq!(b.to_string(), plain, "the canonical one is printed");
+    }
+    for other in [
+        "sid.inpe.br/mtc-m19/2009/02.16.17.46",
+        "inpe.br/mtc-m18/2009/02.16.17.46",
+        "sid.inpe.br/mtc-m18.81/2009/02.16.17.46",
+        "sid.inpe.br/mtc-m18/2009/02.16.17.46.00.01",
+    ] {
+        assert_ne!(Label::parse(plain).unwrap(), Label::parse(other).unwrap());
+    }
+    canonical("sid.inpe.br/m@81/2009/02.16.17.46.07.50", "sid.inpe.br/m.81/2009/02.16.17.46.07.5");
+}
+
+#[test]
+fn clause_1_3_spellings_of_one_ibip() {
+    for spelling in
+        ["8jmkd3mgp8w/34pgrbs", "228JMKD3MGP8W/2234PGRBS", "8JMKD3MGP8W34K/34PGRBS", "8JMKD3MGP8W/34PGRBSW2"]
+    {
+        canonical(spelling, "8JMKD3MGP8W/34PGRBS");
+        assert_eq!(Label::parse(spelling).unwrap(), Label::parse("8JMKD3MGP8W/34PGRBS").unwrap());
+    }
+    assert_ne!(Label::parse("8JMKD3MGP8W/34PGRBS").unwrap(), Label::parse("8JMKD3MGP8W/34PGRBT").unwrap());
+    assert_ne!(Label::parse("8JMKD3MGP8W/34PGRBS").unwrap(), Label::parse("8JMKD3MGP8W3/34PGRBS").unwrap());
+}
+
+#[test]
+fn clause_1_3_legacy_labels_are_case_sensitive() {
+    let label = Label::parse("kLwpN6zZ/kfnE").unwrap();
+    assert_eq!(label.instant(), at("1995-09-01T10:50:00Z"));
+    assert_eq!(label.to_string(), "kLwpN6zZ/kfnE");
+    assert_eq!((label.prefix(), label.suffix()), ("kLwpN6zZ", "kfnE"));
+    assert_eq!((label.port(), label.ip(), label.host()), (None, None, None));
+    assert_ne!(label, Label::parse("klwpN6zZ/kfnE").unwrap());
+    assert_ne!(label, Label::parse("kLwpN6zZ/2kfnE").unwrap(), "no folding, not even of leading zeros");
+    refused("apm77z/uajft", Rule::LegacyLowerZ, 5);
+    refused("kLwpN6zZ/kfnl", Rule::LegacyDigit, 12);
+    refused("kLwpN6zZ/", Rule::LegacyDigit, 9);
+    refused("kLwpNéZ/kfnE", Rule::LegacyWord, 5);
+    refused("kLwpN6zZ/VVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVVV", Rule::InstantRange, 9);
+}
+
+#[test]
+fn clause_1_4_bounds() {
+    refused("", Rule::Empty, 0);
+    refused("/", Rule::Form, 0);
+    refused("http://urlib.net/8JMKD3MGP8W/34PGRBS", Rule::WebAddress, 0);
+    refused("sid.inpe.br/mtc-m18/0000/02.16.17.46", Rule::Year, 20);
+    refused("sid.inpe.br/mtc-m18/20090/02.16.17.46", Rule::Year, 20);
+    refused("sid.inpe.br/mtc-m18/2009/13.16.17.46", Rule::Month, 25);
+    refused("sid.inpe.br/mtc-m18/2009/00.16.17.46", Rule::Month, 25);
+    refused("sid.inpe.br/mtc-m18/2009/02.29.17.46", Rule::Day, 28);
+    refused("sid.inpe.br/mtc-m18/1900/02.29.17.46", Rule::Day, 28);
+    refused("sid.inpe.br/mtc-m18/2009/02.00.17.46", Rule::Day, 28);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.24.00", Rule::Hour, 31);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.60", Rule::Minute, 34);
+    refused("sid.inpe.br/mtc-m18/2016/12.31.23.59.60", Rule::Second, 37);
+    refused("sid.inpe.br/mtc-m18@0/2009/02.16.17.46", Rule::Port, 20);
+    refused("sid.inpe.br/mtc-m18@65536/2009/02.16.17.46", Rule::Port, 20);
+    refused("sid.inpe.br/mtc-m18@99999999999999999999/2009/02.16.17.46", Rule::Port, 20);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46.00.", Rule::Fraction, 40);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46.00.1234567890123", Rule::Fraction, 52);
+    for real in ["2000/02.29.23.59", "9999/12.31.23.59.59.999999999999", "0001/01.01.00.00"] {
+        canonical(&format!("inpe.br/m.65535/{real}"), &format!("inpe.br/m.65535/{real}"));
+    }
+}
+
+#[test]
+fn clause_1_4_lengths() {
+    let long = "a".repeat(63);
+    let label = |word: &str| format!("{word}.br/m/2009/02.16.17.46");
+    assert!(Label::parse(&label(&long)).is_ok());
+    refused(&label(&format!("{long}a")), Rule::HostWordLength, 63);
+    let many = format!("{long}.{long}.{long}");
+    refused(&format!("{many}.{long}/m/2009/02.16.17.46"), Rule::LabelLength, 255);
+    // 191 + 1 + 63: the longest label that is read.
+    let longest = format!("{many}/{}/2009/02.16.17.46", "b".repeat(46));
+    assert_eq!(Label::parse(&longest).unwrap().spelling().len(), 255);
+    assert_eq!(Host::parse(&format!("{many}.{}", "c".repeat(62))).unwrap_err().rule(), Rule::HostLength);
+    assert_eq!(Host::parse("localhost").unwrap_err().rule(), Rule::HostTooFewWords);
+    let host = format!("{many}.{}", "c".repeat(40));
+    assert_eq!(
+        RepositoryPrefix::new(Host::parse(&host).unwrap(), port(80)).unwrap_err().rule(),
+        Rule::LabelLength
+    );
+}
+
+#[test]
+fn clause_1_4_an_ibip_decodes_to_a_real_address_port_and_instant() {
+    refused("ABCW/DEF", Rule::IbipAddress, 0);
+    refused("UUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUX/34PGRBS", Rule::IbipAddress, 0);
+    refused("UUUUUUUUUUUUUUUUUUW/34PGRBS", Rule::IbipAddress, 0);
+    refused("8JMKD3MGP8W2/34PGRBS", Rule::Port, 11);
+    refused("8JMKD3MGP8WUUUU/34PGRBS", Rule::Port, 11);
+    refused("8JMKD3MGP8W3333333333333333/34PGRBS", Rule::Port, 11);
+    refused("8JMKD3MGP8W/UUUUUUUUU", Rule::InstantRange, 12);
+    refused("8JMKD3MGP8W/UUUUUUUUUUUUUUUUUUUUUUU", Rule::InstantRange, 12);
+    refused("8JMKD3MGP8W/34PGRBSWUUUUUUUUUU", Rule::Fraction, 20);
+    refused("8JMKD3MGP8W/34PGRBSW2222222222222", Rule::Fraction, 20);
+    let last = IbipPrefix::new("150.163.34.243".parse().unwrap(), port(65535)).label(Instant::MAX).unwrap();
+    canonical(&last, &last);
+}
+
+#[test]
+fn d4_addresses_whose_text_begins_with_zero_or_maps_ipv4() {
+    for ip in
+        ["0.0.0.0", "0.1.2.3", "255.255.255.255", "::", "::1", "0:1::", "0:1:2:3:4:5:6:7", "::ffff:1.2.3.4"]
+    {
+        let ip: IpAddr = ip.parse().unwrap();
+        let label = IbipPrefix::new(ip, port(800)).label(at("2009-02-16T17:46:00Z")).unwrap();
+        assert_eq!(Label::parse(&label).unwrap().ip(), Some(ip));
+        canonical(&label, &label);
+    }
+}
+
+#[test]
+fn d3_leading_zeros_of_a_fraction_are_told_apart() {
+    let suffix = |text: &str| ibip::suffix(at(text)).unwrap().as_str().to_owned();
+    assert_eq!(suffix("1287588115.5"), "38EREAMW7");
+    assert_eq!(suffix("1287588115.05"), "38EREAMW27");
+    assert_eq!(suffix("1287588115.005"), "38EREAMW227");
+    canonical("8JMKD3MGP8W/38EREAMW3R", "8JMKD3MGP8W/38EREAMW7");
+}
+
+#[test]
+fn clause_1_5_granularity_changes_between_calls() {
+    let r = |text: &str| text.parse::<Granularity>().unwrap();
+    let now = at("2026-11-15T18:03:20.123456789Z");
+    let mut mark = None;
+    let mut dates = Vec::new();
+    for step in ["1e-9", "1e-9", "0.1", "1", "60", "1e-9", "1", "0.001"] {
+        let turn = distributor::next(mark, now, r(step)).unwrap();
+        dates.push(repository::suffix(turn.date).as_str().to_owned());
+        mark = Some(turn.mark);
+    }
+    assert_eq!(
+        dates,
+        [
+            "2026/11.15.18.03.20.123456789",
+            "2026/11.15.18.03.20.12345679",
+            "2026/11.15.18.03.20.2",
+            "2026/11.15.18.03.21",
+            "2026/11.15.18.04",
+            "2026/11.15.18.04.00.000000001",
+            "2026/11.15.18.04.01",
+            "2026/11.15.18.04.01.001",
+        ]
+    );
+}
+
+#[test]
+fn clause_1_5_an_idle_minter_gives_short_labels() {
+    let mark = Some(at("2026-11-15T18:02:59Z"));
+    let turn = distributor::next(mark, at("2026-11-15T18:03:20.5Z"), Granularity::NANOSECOND).unwrap();
+    assert_eq!(turn.date, at("2026-11-15T18:03:00Z"));
+    assert!(turn.creation <= at("2026-11-15T18:03:20.5Z"), "nobody waits");
+}
+
+#[test]
+fn clause_1_5_dates_end_with_the_year_9999() {
+    assert_eq!(distributor::next(Some(Instant::MAX), Instant::MAX, Granularity::NANOSECOND), None);
+    assert_eq!(distributor::next(Some(Instant::MAX), Instant::MIN, Granularity::MINUTE), None);
+    assert_eq!(distributor::next_2011(Some(Instant::MAX), Instant::MAX), None);
+    let first = distributor::next(None, Instant::MIN, Granularity::MINUTE).unwrap();
+    assert_eq!(first.date, Instant::MIN);
+}
+
+#[test]
+fn clause_1_5_granularities_are_read_and_printed() {
+    for (text, printed) in [("60", "60"), ("1", "1"), ("0.1", "0.1"), ("1e-9", "0.000000001"), ("1e-0", "1")]
+    {
+        assert_eq!(text.parse::<Granularity>().unwrap().to_string(), printed);
+    }
+    for bad in
+        ["", "0", "2", "10", "0.5", "0.", "1e-10", "1e-+1", "0.0000000001", "-1", "1.0", "1e-999999999999"]
+    {
+        assert_eq!(bad.parse::<Granularity>().unwrap_err().rule(), Rule::Granularity, "{bad}");
+    }
+    assert_eq!(Granularity::all().count(), 11);
+}
+
+#[test]
+fn clause_1_6_prefixes_that_are_not_globally_unique() {
+    let ip = |text: &str| ip_not_unique(text.parse().unwrap());
+    for unique in
+        ["150.163.34.243", "8.8.8.8", "2001:252:0:1::2008:6", "2a00::1", "172.32.0.1", "100.128.0.1"]
+    {
+        assert_eq!(ip(unique), None, "{unique}");
+    }
+    for (text, reason) in [
+        ("127.0.0.1", NotUnique::Loopback),
+        ("::1", NotUnique::Loopback),
+        ("10.1.2.3", NotUnique::Private),
+        ("172.16.0.1", NotUnique::Private),
+        ("172.31.255.255", NotUnique::Private),
+        ("192.168.0.1", NotUnique::Private),
+        ("100.64.0.1", NotUnique::Private),
+        ("fd00::1", NotUnique::Private),
+        ("169.254.1.1", NotUnique::LinkLocal),
+        ("fe80::1", NotUnique::LinkLocal),
+        ("192.0.2.1", NotUnique::Documentation),
+        ("198.19.0.1", NotUnique::Documentation),
+        ("2001:db8::1", NotUnique::Documentation),
+        ("3fff::1", NotUnique::Documentation),
+        ("224.0.0.1", NotUnique::Multicast),
+        ("ff02::1", NotUnique::Multicast),
+        ("::ffff:8.8.8.8", NotUnique::Translated),
+        ("64:ff9b::808:808", NotUnique::Translated),
+        ("2002:808:808::1", NotUnique::Translated),
+        ("0.1.2.3", NotUnique::Reserved),
+        ("255.255.255.255", NotUnique::Reserved),
+        ("::", NotUnique::Reserved),
+        ("4000::1", NotUnique::Reserved),
+        ("2001:1::1", NotUnique::Reserved),
+    ] {
+        assert_eq!(ip(text), Some(reason), "{text}");
+    }
+    let host = |text: &str| host_not_unique(Host::parse(text).unwrap());
+    for unique in ["mtc-m18.sid.inpe.br", "local.inpe.br", "example.inpe.br", "home.example-x.com", "a.b"] {
+        assert_eq!(host(unique), None, "{unique}");
+    }
+    for local in ["archive.local", "x.localhost", "x.LAN.", "a.b.internal", "a.home.arpa"] {
+        assert_eq!(host(local), Some(NotUnique::LocalName), "{local}");
+    }
+    for reserved in ["x.test", "archive.example.org", "example.com", "x.invalid"] {
+        assert_eq!(host(reserved), Some(NotUnique::ReservedName), "{reserved}");
+    }
+    let legacy = Label::parse("kLwpN6zZ/kfnE").unwrap();
+    assert_eq!(legacy.globally_unique(), None);
+    let loopback = Label::parse("LK47B6W/362SFKH").unwrap();
+    assert_eq!(loopback.globally_unique(), Some(Err(NotUnique::Loopback)), "read all the same");
+}
+
+#[test]
+fn instants_are_read_and_printed() {
+    for (text, printed, unix) in [
+        ("2009-02-16T17:46:00Z", "2009-02-16T17:46:00Z", "1234806360"),
+        ("2009-02-16 14:46:00.500-03:00", "2009-02-16T17:46:00.5Z", "1234806360.5"),
+        ("1969-12-31t23:59:59.75z", "1969-12-31T23:59:59.75Z", "-0.25"),
+        ("-0.25", "1969-12-31T23:59:59.75Z", "-0.25"),
+        ("-1", "1969-12-31T23:59:59Z", "-1"),
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "-62135596800"),
+        (
+            "9999-12-31T23:59:59.999999999999Z",
+            "9999-12-31T23:59:59.999999999999Z",
+            "253402300799.999999999999",
+        ),
+    ] {
+        assert_eq!(
+            (at(text).to_string(), at(text).unix().to_string()),
+            (printed.into(), unix.into()),
+            "{text}"
+        );
+    }
+    for (bad, rule) in [
+        ("", Rule::Time),
+        ("now", Rule::Time),
+        ("1e9", Rule::Time),
+        ("1.", Rule::Fraction),
+        ("1.1234567890123", Rule::Fraction),
+        ("2009-02-16", Rule::Time),
+        ("2009-02-16T17:46:00", Rule::Time),
+        ("2009-02-16T17:46:00+3", Rule::Time),
+        ("2009-02-16T17:46:00+24:00", Rule::Time),
+        ("2009-02-16T17:46:00ZZ", Rule::Time),
+        ("2009-02-30T17:46:00Z", Rule::Day),
+        ("2016-12-31T23:59:60Z", Rule::Second),
+        ("0001-01-01T00:00:00+00:01", Rule::InstantRange),
+        ("253402300800", Rule::InstantRange),
+        ("99999999999999999999", Rule::InstantRange),
+    ] {
+        let error = bad.parse::<Instant>().unwrap_err();
+        assert_eq!(error.rule(), rule, "{bad}");
+        assert!(error.position() <= bad.len(), "{bad}");
+    }
+}
+
+#[test]
+fn rules_have_distinct_codes() {
+    let codes: HashSet<_> = Rule::ALL.iter().map(|rule| rule.code()).collect();
+    assert_eq!(codes.len(), Rule::ALL.len());
+}
