@@ -1,14 +1,20 @@
-//! The identifiers against the `uuid` and `ulid` crates, in one run.
+//! Speed as ratios against named peers, in one run. `benches/run` calls this.
 //!
-//! `ibi-benches` times each operation beside its peer, in turns, and judges the median of the ratios.
-//! `ibi-benches count OPERATION ROUNDS` runs one operation so often that valgrind can count its instructions
-//! (`./bench` does).
+//! - `ibi-benches ids`: each operation on labels beside its peer of the `uuid` or `ulid` crate, in turns; the median
+//!   of the ratios is judged.
+//! - `ibi-benches count OPERATION ROUNDS`: one operation so often that valgrind can count its instructions.
+//! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading its answer.
+
+mod inputs;
+mod json;
 
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ibi_id::{Host, IbipPrefix, Label, RepositoryPrefix, Suffix, ibip};
+use ibi_id::{Label, Suffix, ibip};
+
+use crate::inputs::Inputs;
 
 /// How many different inputs each operation runs over, so that no branch is learned by heart.
 const INPUTS: usize = 1024;
@@ -18,25 +24,28 @@ const TURNS: usize = 31;
 const ROUNDS_A_TURN: usize = 100;
 
 fn main() -> ExitCode {
-    let inputs = Inputs::new();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => compare(&inputs),
-        ["count", operation, rounds] => {
-            let Some(operation) = OPERATIONS.iter().find(|known| known.name == operation) else {
-                eprintln!("no operation is named {operation}");
-                return ExitCode::from(2);
-            };
-            for _ in 0..rounds.parse().unwrap_or(0_usize) {
-                (operation.run)(&inputs);
-            }
-            ExitCode::SUCCESS
-        }
+        ["ids"] => compare(&Inputs::new(INPUTS)),
+        ["json", ibi] => json::compare(ibi),
+        ["count", operation, rounds] => count(operation, rounds.parse().unwrap_or(0)),
         _ => {
-            eprintln!("usage: ibi-benches [count OPERATION ROUNDS]");
+            eprintln!("usage: ibi-benches ids | count OPERATION ROUNDS | json IBI");
             ExitCode::from(2)
         }
     }
+}
+
+fn count(operation: &str, rounds: usize) -> ExitCode {
+    let Some(operation) = OPERATIONS.iter().find(|known| known.name == operation) else {
+        eprintln!("no operation is named {operation}");
+        return ExitCode::from(2);
+    };
+    let inputs = Inputs::new(INPUTS);
+    for _ in 0..rounds {
+        (operation.run)(&inputs);
+    }
+    ExitCode::SUCCESS
 }
 
 struct Operation {
@@ -112,61 +121,8 @@ fn nanos(operation: &Operation, inputs: &Inputs) -> f64 {
     time.as_nanos() as f64 / (ROUNDS_A_TURN * INPUTS) as f64
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// Labels as the field has them: IPv4 with port 800, hosts of three to five words, whole seconds of 2009 to 2026.
-struct Inputs {
-    uuids: Vec<String>,
-    ulids: Vec<ulid::Ulid>,
-    ibips: Vec<String>,
-    reps: Vec<String>,
-    instants: Vec<ibi_id::Instant>,
-}
-
-impl Inputs {
-    fn new() -> Self {
-        let mut random = SplitMix(20_090_216);
-        let mut inputs = Self { uuids: vec![], ulids: vec![], ibips: vec![], reps: vec![], instants: vec![] };
-        let port = |port| std::num::NonZeroU16::new(port).expect("not zero");
-        for _ in 0..INPUTS {
-            let wide = u128::from(random.next()) << 64 | u128::from(random.next());
-            inputs.uuids.push(uuid::Uuid::from_u128(wide).to_string());
-            inputs.ulids.push(ulid::Ulid(wide));
-            let seconds = 1_230_768_000 + (random.next() % 567_993_600) as i64;
-            let at = ibi_id::Instant::new(
-                seconds - seconds % if random.next().is_multiple_of(2) { 60 } else { 1 },
-                0,
-            )
-            .expect("in range");
-            inputs.instants.push(at);
-            let ip = std::net::Ipv4Addr::from(random.next() as u32);
-            inputs.ibips.push(IbipPrefix::new(ip.into(), port(800)).label(at).expect("after 1995"));
-            let host = [
-                "mtc-m18.sid.inpe.br",
-                "banon.dpi.inpe.br",
-                "archive.lib.physics.example.edu",
-                "m.iconet.com.br",
-            ][(random.next() % 4) as usize];
-            let prefix = RepositoryPrefix::new(Host::parse(host).expect("a host"), port(80)).expect("short");
-            inputs.reps.push(prefix.label(at));
-        }
-        inputs
-    }
-}
-
-/// A small generator with a fixed seed: the same inputs in every run.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
 }

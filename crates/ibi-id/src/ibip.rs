@@ -113,9 +113,10 @@ pub struct IbipPrefix {
 }
 
 impl IbipPrefix {
-    /// The prefix of an address (algorithm 5): `150.163.34.243`, port 800, is `8JMKD3MGP8W`.
-    pub fn new(ip: IpAddr, port: NonZeroU16) -> Self {
-        Self { text: prefix(ip, port.get()) }
+    /// The prefix of an address (algorithm 5): `150.163.34.243`, port 800, is `8JMKD3MGP8W`. No port is
+    /// [`DEFAULT_PORT`].
+    pub fn new(ip: IpAddr, port: Option<NonZeroU16>) -> Self {
+        Self { text: prefix(ip, port.map_or(DEFAULT_PORT, NonZeroU16::get)) }
     }
 
     /// The canonical prefix: `8JMKD3MGP8W`.

@@ -80,6 +80,8 @@ impl<'a> Label<&'a str> {
         let head = text.split('/').next().unwrap_or_default();
         if text.is_empty() {
             Err(ParseError::new(Rule::Empty, 0))
+        } else if text.len() > LONGEST_LABEL {
+            Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL))
         } else if head.ends_with(':') && text[head.len()..].starts_with("//") {
             Err(ParseError::new(Rule::WebAddress, 0))
         } else if slashes > 1 || head.contains(['.', '-', '@']) {

@@ -117,12 +117,12 @@ pub struct RepositoryPrefix {
 impl RepositoryPrefix {
     /// The prefix of a host (algorithm 1, D1): `mtc-m18.sid.inpe.br`, port 80, is `sid.inpe.br/mtc-m18`.
     ///
-    /// Refused when labels under it could be too long.
-    pub fn new(host: Host<'_>, port: NonZeroU16) -> Result<Self, ParseError> {
+    /// No port is [`DEFAULT_PORT`]. Refused when labels under it could be too long.
+    pub fn new(host: Host<'_>, port: Option<NonZeroU16>) -> Result<Self, ParseError> {
         const LONGEST_SUFFIX: usize = "/9999/12.31.23.59.59.999999999999".len();
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = write_prefix(host, port.get(), &mut text);
+        let _ = write_prefix(host, port.map_or(DEFAULT_PORT, NonZeroU16::get), &mut text);
         if text.len() + LONGEST_SUFFIX > LONGEST_LABEL {
             return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL - LONGEST_SUFFIX));
         }

@@ -1,1 +1,18 @@
-fn main() {}
+//! `ibi`: persistent identifiers without a registrar.
+//!
+//! [`cli`] defines every command once: help, shell completions and man pages come from it. Each command has one
+//! file under [`commands`]; what they know about identifiers is in the crate `ibi-id`. Data goes to standard
+//! output, talk to standard error, and [`exit`] says what the exit status means.
+
+mod cli;
+mod commands;
+mod exit;
+mod io;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    exit::report(commands::run(cli::Cli::parse().command))
+}

@@ -13,8 +13,8 @@ fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-fn port(port: u16) -> NonZeroU16 {
-    NonZeroU16::new(port).unwrap()
+fn port(port: u16) -> Option<NonZeroU16> {
+    NonZeroU16::new(port)
 }
 
 #[track_caller]

@@ -69,10 +69,14 @@ const HOST: &str = "([a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?\\.){1,4}[a-z]([a-z0-9-]{0
 fn canonical() -> impl Strategy<Value = String> {
     prop_oneof![
         (HOST, port(), instant(Instant::MIN.seconds())).prop_map(|(host, port, at)| {
-            RepositoryPrefix::new(Host::parse(&host).unwrap(), port).unwrap().label(at)
+            RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port)).unwrap().label(at)
         }),
-        (ip(), port(), instant(ibip::FIRST_SECOND))
-            .prop_map(|(ip, port, at)| IbipPrefix::new(ip, port).label(at).unwrap()),
+        (ip(), port(), instant(ibip::FIRST_SECOND)).prop_map(|(ip, port, at)| IbipPrefix::new(
+            ip,
+            Some(port)
+        )
+        .label(at)
+        .unwrap()),
         "[2-9A-HJ-NP-Ua-km-z]{0,9}Z[2-9A-HJ-NP-Ua-km-z]{0,6}/[2-9a-km-zA-HJ-NP-V]{1,6}",
     ]
 }
@@ -108,14 +112,14 @@ proptest! {
     fn canonical_labels_are_what_the_norm_builds(
         host in HOST, ip in ip(), port in port(), at in instant(ibip::FIRST_SECOND)
     ) {
-        let prefix = RepositoryPrefix::new(Host::parse(&host).unwrap(), port).unwrap();
+        let prefix = RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port)).unwrap();
         prop_assert_eq!(prefix.as_str(), norm::algorithm_1(&host, port.get().into()));
         prop_assert_eq!(repository::suffix(at).to_string(), norm::algorithm_2(rational(at)));
         let text = match ip {
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => norm::ipv6_text(ip),
         };
-        let prefix = IbipPrefix::new(ip, port);
+        let prefix = IbipPrefix::new(ip, Some(port));
         prop_assert_eq!(prefix.as_str(), norm::algorithm_5(&text, port.get().into()));
         prop_assert_eq!(ibip::suffix(at).unwrap().to_string(), norm::algorithm_6(rational(at)));
     }

@@ -1,0 +1,7 @@
+//! `ibi id`: labels on the command line.
+
+pub(super) mod distribute;
+pub(super) mod encode;
+pub(super) mod equal;
+pub(super) mod parse;
+mod record;

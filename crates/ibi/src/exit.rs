@@ -1,0 +1,68 @@
+//! How commands end, and what the exit status says.
+
+use std::process::ExitCode;
+
+use ibi_id::ParseError;
+
+/// For the help and the manual.
+pub(crate) const EXIT_CODES: &str = "\
+Exit status:
+  0  done; the answer is yes
+  1  done; the answer is no: a label is not valid, two labels differ, a line could not be read
+  2  the command cannot be understood: unknown options, or values that are not what they should be
+  3  reading or writing failed
+
+A reader that closes the pipe early is no error. Colours follow NO_COLOR.";
+
+/// A command that did its work: its answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Yes,
+    No,
+}
+
+impl From<bool> for Answer {
+    fn from(yes: bool) -> Self {
+        if yes { Answer::Yes } else { Answer::No }
+    }
+}
+
+/// A command that could not do its work, with the reason and the next step.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("`{}` is not a valid label: {error}", crate::io::printable(label))]
+    Label { label: String, error: ParseError },
+    #[error("no label can be built: {}", .0.rule().message())]
+    Build(ParseError),
+    #[error("the 2011 edition counts whole seconds: leave --granularity out, or take --edition 2015")]
+    Granularity2011,
+    #[error("cannot read standard input: {0}")]
+    Read(#[source] std::io::Error),
+    #[error("cannot write to standard output: {0}")]
+    Write(#[source] std::io::Error),
+    #[error("cannot write manual pages into {}: {error}", .dir.display())]
+    WriteFile { dir: std::path::PathBuf, error: std::io::Error },
+}
+
+impl Failure {
+    fn status(&self) -> u8 {
+        match self {
+            Failure::Label { .. } | Failure::Build(_) | Failure::Granularity2011 => 2,
+            Failure::Read(_) | Failure::Write(_) | Failure::WriteFile { .. } => 3,
+        }
+    }
+}
+
+/// Says what went wrong, if anything did, and turns it into the exit status.
+pub(crate) fn report(result: Result<Answer, Failure>) -> ExitCode {
+    match result {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        // Whoever read has seen enough.
+        Err(Failure::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            crate::io::say(format_args!("error: {failure}"));
+            ExitCode::from(failure.status())
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Running the built binary.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// The binary under test.
+pub(crate) const IBI: &str = env!("CARGO_BIN_EXE_ibi");
+
+/// What a run left behind.
+pub(crate) struct Run {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    /// One JSON value a line.
+    pub(crate) fn json(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// Runs `ibi` with arguments and nothing on standard input.
+pub(crate) fn ibi(arguments: &[&str]) -> Run {
+    ibi_with(arguments, b"")
+}
+
+/// Runs `ibi` with arguments and standard input.
+pub(crate) fn ibi_with(arguments: &[&str], input: &[u8]) -> Run {
+    let mut child = Command::new(IBI)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // On a thread of its own: both pipes may fill. A command that does not read is no failure of ours.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Run {
+        status: status.code().unwrap(),
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
+    }
+}

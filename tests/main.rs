@@ -1,0 +1,9 @@
+//! The whole system from outside, through the built binary.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod architecture;
+mod binary;
+mod input_and_output;
+mod transcripts;
+mod vectors;
