@@ -7,7 +7,23 @@ use serde_json::{Value, json};
 /// What each crate may depend on to run. Tests and benchmarks may use more.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("ibi-id", &[]),
-    ("ibi", &["ibi-id", "clap", "clap_complete", "clap_mangen", "serde", "serde_json", "thiserror"]),
+    ("ibi-store", &["ibi-id", "rustix", "sha2", "thiserror"]),
+    ("ibi-archive", &["ibi-id", "ibi-store", "rustix", "thiserror", "loom"]),
+    (
+        "ibi",
+        &[
+            "ibi-id",
+            "ibi-archive",
+            "clap",
+            "clap_complete",
+            "clap_mangen",
+            "getrandom",
+            "indicatif",
+            "serde",
+            "serde_json",
+            "thiserror",
+        ],
+    ),
 ];
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use ibi_id::{Granularity, Host, Instant, Rule};
@@ -26,6 +27,10 @@ pub(crate) enum Command {
     /// Read, check, compare and build identifiers
     #[command(subcommand)]
     Id(Id),
+    /// Start, show and set right the minter of a data folder
+    #[command(subcommand)]
+    Minter(Minter),
+    Mint(Mint),
     /// Print the completions of a shell
     #[command(
         after_help = "Example:\n  ibi completions bash > ~/.local/share/bash-completion/completions/ibi"
@@ -147,10 +152,123 @@ pub(crate) enum Edition {
     Nbr2011,
 }
 
+/// Where the data lie.
+#[derive(Args)]
+pub(crate) struct Data {
+    /// Data folder [default: the folder `ibi` among the user's data]
+    #[arg(long, value_name = "DIR", env = "IBI_DATA")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Minter {
+    Init(MinterInit),
+    Show(MinterShow),
+    Recover(MinterRecover),
+}
+
+/// Start a prefix: once, by name
+///
+/// Makes the minter of a data folder. Its labels get the prefix of the host, of the address, or one of each. A prefix
+/// must be yours: a name or an address that only this machine has, in the whole world.
+#[derive(Args)]
+#[command(group = ArgGroup::new("from").required(true).multiple(true), after_help = "\
+Examples:
+  ibi minter init --data archive --host archive.library.org.br
+  ibi minter init --data archive --host archive.library.org.br --ip 150.163.34.243 --ip-port 802")]
+pub(crate) struct MinterInit {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Host name, for labels of the form `rep`
+    #[arg(long, group = "from", value_parser = host)]
+    pub(crate) host: Option<String>,
+    /// Port of the host [default: 80, left out of labels]
+    #[arg(long, requires = "host", value_parser = port)]
+    pub(crate) port: Option<NonZeroU16>,
+    /// IP address, for labels of the form `ibip`
+    #[arg(long, value_name = "ADDRESS", group = "from")]
+    pub(crate) ip: Option<IpAddr>,
+    /// Port of the address [default: 800, left out of labels]
+    #[arg(long, value_name = "PORT", requires = "ip", value_parser = port)]
+    pub(crate) ip_port: Option<NonZeroU16>,
+    /// The edition of the norm to follow
+    #[arg(long, value_enum, default_value_t = Edition::Rtc2015)]
+    pub(crate) edition: Edition,
+    /// Take a host or an address that is not unique in the world: its labels will not be either
+    #[arg(long)]
+    pub(crate) allow_private: bool,
+}
+
+/// Tell the prefixes of the minter and how far it has come
+#[derive(Args)]
+#[command(after_help = "Example:\n  ibi minter show --data archive --json")]
+pub(crate) struct MinterShow {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Go on minting after the minter stopped for safety: the operator says that the clock is right
+///
+/// For a minter that refuses because its clock jumped, or because its state was restored, damaged or taken over. It
+/// goes on from this instant, after every label that is known to be used; labels that were minted with a clock that was
+/// ahead are passed over when their time comes. Look at the clock first: that is what you vouch for.
+#[derive(Args)]
+#[command(after_help = "Example:\n  date -u && ibi minter recover --data archive")]
+pub(crate) struct MinterRecover {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Mint labels: never the same twice
+///
+/// Prints one label a line; a minter with two prefixes prints the form `rep`, a tab, and the form `ibip` of the same
+/// instant. A label is printed when it is safe on disk that it is taken, and not before its time has come.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  ibi mint --data archive
+  ibi mint --data archive -n 1000 --json
+  ibi mint --data archive --granularity 1 --max-wait 2s")]
+pub(crate) struct Mint {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// How many
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) number: u64,
+    /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9 [default: 1e-9; the 2011 edition has 1 only]
+    #[arg(long, value_name = "R")]
+    pub(crate) granularity: Option<Granularity>,
+    /// How long to wait for the time of the labels to come, as in 500ms, 10s or 2m; at most 5m
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
+    pub(crate) max_wait: Duration,
+    /// Print one JSON object a label
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 fn host(text: &str) -> Result<String, ibi_id::ParseError> {
     Host::parse(text).map(|host| host.to_string())
 }
 
 fn port(text: &str) -> Result<NonZeroU16, &'static str> {
     text.parse().map_err(|_| Rule::Port.message())
+}
+
+fn wait(text: &str) -> Result<Duration, &'static str> {
+    const SHAPE: &str = "a wait is a number and a unit, as in 500ms, 10s or 2m";
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| SHAPE)?;
+    match unit {
+        "ms" => Ok(Duration::from_millis(number)),
+        "s" | "" => Ok(Duration::from_secs(number)),
+        "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
+        _ => Err(SHAPE),
+    }
 }

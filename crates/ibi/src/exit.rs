@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use ibi_archive::Refusal;
 use ibi_id::ParseError;
 
 /// For the help and the manual.
@@ -11,6 +12,7 @@ Exit status:
   1  done; the answer is no: a label is not valid, two labels differ, a line could not be read
   2  the command cannot be understood: unknown options, or values that are not what they should be
   3  reading or writing failed
+  4  refused for safety: nothing was minted; the message names the next step
 
 A reader that closes the pipe early is no error. Colours follow NO_COLOR.";
 
@@ -36,6 +38,12 @@ pub(crate) enum Failure {
     Build(ParseError),
     #[error("the 2011 edition counts whole seconds: leave --granularity out, or take --edition 2015")]
     Granularity2011,
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("there is no home folder to keep data in: say --data DIR, or set IBI_DATA")]
+    NoDataFolder,
+    #[error("the system gives no random numbers: {0}")]
+    Random(getrandom::Error),
     #[error("cannot read standard input: {0}")]
     Read(#[source] std::io::Error),
     #[error("cannot write to standard output: {0}")]
@@ -47,8 +55,9 @@ pub(crate) enum Failure {
 impl Failure {
     fn status(&self) -> u8 {
         match self {
-            Failure::Label { .. } | Failure::Build(_) | Failure::Granularity2011 => 2,
-            Failure::Read(_) | Failure::Write(_) | Failure::WriteFile { .. } => 3,
+            Failure::Label { .. } | Failure::Build(_) | Failure::Granularity2011 | Failure::NoDataFolder => 2,
+            Failure::Read(_) | Failure::Write(_) | Failure::WriteFile { .. } | Failure::Random(_) => 3,
+            Failure::Refused(_) => 4,
         }
     }
 }

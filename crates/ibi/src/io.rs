@@ -34,6 +34,10 @@ impl Output {
         self.0.write_fmt(text).map_err(Failure::Write)
     }
 
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.0.write_all(bytes).map_err(Failure::Write)
+    }
+
     /// One JSON object on a line of its own.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.0, value).map_err(|error| Failure::Write(error.into()))?;

@@ -1,0 +1,167 @@
+//! Why nothing was minted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibi_id::{Instant, NotUnique, ParseError};
+use ibi_store::StoreError;
+
+/// A request that was refused. Nothing was given out; unless it says so, nothing was consumed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It would take longer than the caller allows.
+    #[error(
+        "this would need a wait of {}, and {} is allowed{}: allow more, ask for fewer labels, or take a finer \
+         granularity", seconds(.need), seconds(.allowed), if *.clock_behind { set_back(.need) } else { String::new() }
+    )]
+    WouldWait {
+        /// How long it would take.
+        need: Duration,
+        /// How long the caller allows.
+        allowed: Duration,
+        /// Whether that is because the clock stands before the last label.
+        clock_behind: bool,
+    },
+    /// A longer wait than any caller may allow.
+    #[error("a wait of {} is too long: {} is the most, so that the minter never runs far ahead of the clock",
+        seconds(.asked), seconds(.most))]
+    WaitTooLong {
+        /// What the caller asked for.
+        asked: Duration,
+        /// The most.
+        most: Duration,
+    },
+    /// More labels than one call may ask for, or none.
+    #[error("{asked} labels cannot be minted in one call: from 1 to {most}")]
+    Count {
+        /// What the caller asked for.
+        asked: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The 2011 edition has no other granularity than a second.
+    #[error("this minter follows the 2011 edition, which counts whole seconds: take the granularity 1")]
+    Granularity2011,
+    /// Too many wait already.
+    #[error("too many requests are waiting already: try again later")]
+    Full,
+    /// The years have run out.
+    #[error("no date is left: the years end with 9999")]
+    NoDateLeft,
+    /// The clock went back while a label waited for its time: the labels are lost, none was given out.
+    #[error(
+        "the clock was set back by more than the allowed wait while labels waited for their time: they are lost"
+    )]
+    ClockSetBackWhileWaiting,
+    /// The minter has stopped until an operator confirms.
+    #[error("{0}")]
+    Stopped(Stop),
+    /// The prefix is not unique in the world.
+    #[error(
+        "{from} is not unique in the world: {reason}. If you know that and want it all the same, say --allow-private"
+    )]
+    NotUnique {
+        /// The host or the address.
+        from: String,
+        /// Why it is not.
+        reason: NotUnique,
+    },
+    /// A subsystem without prefix.
+    #[error("a minter needs a host name, an IP address, or both")]
+    NoPrefix,
+    /// A prefix that cannot be built.
+    #[error("no prefix can be built: {0}")]
+    Prefix(ParseError),
+    /// An address cannot tell instants before 1995-08-01.
+    #[error("the clock stands before 1995-08-01, which labels of an IP address cannot tell: set it right")]
+    BeforeIbip,
+    /// The store could not do its work.
+    #[error("{0}")]
+    Store(#[source] Arc<StoreError>),
+    /// The one who was serving this request died.
+    #[error("the request was lost inside the minter: nothing was given out")]
+    Abandoned,
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Refusal::Store(Arc::new(error))
+    }
+}
+
+impl From<Stop> for Refusal {
+    fn from(stop: Stop) -> Self {
+        Refusal::Stopped(stop)
+    }
+}
+
+/// Why a minter has stopped until an operator confirms with `recover` (clause 1.6).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The wall clock gained more on the boot clock than it may.
+    #[error(
+        "the clock was set forward by {} since the last label (it says {now}). If it is right now, run `ibi minter \
+         recover`; if not, set it right", seconds(.by)
+    )]
+    ClockJumped {
+        /// By how much.
+        by: Duration,
+        /// What it says.
+        now: Instant,
+    },
+    /// After a reboot, more time has passed than is plausible.
+    #[error(
+        "the clock says {now}, {} days after the last label, and the machine was started anew since. If the clock is \
+         right, run `ibi minter recover`; if not, set it right", .gap.as_secs() / 86_400
+    )]
+    LongGap {
+        /// The gap.
+        gap: Duration,
+        /// What the clock says.
+        now: Instant,
+    },
+    /// After a reboot, the clock stands before the last label.
+    #[error(
+        "the clock says {now}, which is before the last label ({last}), and the machine was started anew since. Set \
+         the clock right; if it is, the last label was minted with a clock that was ahead: run `ibi minter recover`"
+    )]
+    ClockBehind {
+        /// What the clock says.
+        now: Instant,
+        /// The last mark.
+        last: Instant,
+    },
+    /// The state is older than what this machine remembers.
+    #[error(
+        "the minter's state is an older one put back: it ends at {last}, but labels up to {seen} were given out. Run \
+         `ibi minter recover` to go on after them"
+    )]
+    Restored {
+        /// Where the state ends.
+        last: Instant,
+        /// What was given out.
+        seen: Instant,
+    },
+    /// The state cannot be read whole.
+    #[error(
+        "the minter's state is damaged: a mark cannot be read. Check the disk; then `ibi minter recover` goes on from \
+         this instant, which is safe only if the clock is right"
+    )]
+    Damaged,
+}
+
+pub(crate) fn seconds(time: &Duration) -> String {
+    let whole = time.as_secs();
+    match (whole, time.subsec_nanos()) {
+        (0, nanos) if nanos < 1_000_000 => format!("{nanos} ns"),
+        (0, nanos) => format!("{} ms", nanos.div_ceil(1_000_000)),
+        (_, 0) => format!("{whole} s"),
+        (_, nanos) => format!("{whole}.{:03} s", nanos / 1_000_000),
+    }
+}
+
+fn set_back(need: &Duration) -> String {
+    format!(", because the clock stands {} before the last label: it was set back", seconds(need))
+}

@@ -1,0 +1,88 @@
+//! The clocks of the machine, handed in so that tests can step them.
+
+use std::time::{Duration, SystemTime};
+
+use ibi_id::Instant;
+use ibi_store::Boot;
+
+/// What both clocks say at one moment.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// The wall clock, which anybody can set.
+    pub wall: Instant,
+    /// The boot clock, which nobody can.
+    pub boot: Boot,
+}
+
+/// The clocks of a machine.
+pub trait Clock: Send + Sync {
+    /// Reads both.
+    fn read(&self) -> Reading;
+
+    /// Sleeps for about so long.
+    fn sleep(&self, time: Duration);
+}
+
+/// The clocks of this machine.
+#[derive(Debug)]
+pub struct SystemClock {
+    machine: String,
+    boot: String,
+}
+
+impl SystemClock {
+    /// Finds out which machine and which boot this is.
+    pub fn new() -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());
+        // A machine without them is told from itself by nothing: every start counts as a new boot, which is safe.
+        let machine = read("/etc/machine-id").unwrap_or_else(|_| "unknown".to_owned());
+        let boot = read("/proc/sys/kernel/random/boot_id");
+        let boot = boot.unwrap_or_else(|_| format!("unknown-{}", std::process::id()));
+        Self { machine: word(machine), boot: word(boot) }
+    }
+}
+
+/// A name that is one word in a file of lines.
+fn word(mut text: String) -> String {
+    text.retain(|c| c.is_ascii_graphic());
+    if text.is_empty() { "unknown".to_owned() } else { text }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn read(&self) -> Reading {
+        #[expect(clippy::disallowed_methods, reason = "this is the clock that is handed in")]
+        let now = SystemTime::now();
+        let wall = match now.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => Instant::new(since.as_secs().cast_signed(), u64::from(since.subsec_nanos()) * 1000),
+            // Before 1970: as far back as a label can tell, and surely before any mark.
+            Err(_) => Some(Instant::MIN),
+        };
+        let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let nanos = since_boot.tv_sec.unsigned_abs() * 1_000_000_000 + since_boot.tv_nsec.unsigned_abs();
+        let boot = Boot { machine: self.machine.clone(), id: self.boot.clone(), nanos };
+        Reading { wall: wall.unwrap_or(Instant::MAX), boot }
+    }
+
+    fn sleep(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
+
+/// How long it is from one instant to a later one; zero if it is not later.
+pub(crate) fn between(from: Instant, to: Instant) -> Duration {
+    if to <= from {
+        return Duration::ZERO;
+    }
+    let (seconds, picos) =
+        (to.seconds() - from.seconds(), to.picos().cast_signed() - from.picos().cast_signed());
+    let (seconds, picos) =
+        if picos < 0 { (seconds - 1, picos + 1_000_000_000_000) } else { (seconds, picos) };
+    // Rounded up: whoever waits so long has waited long enough.
+    Duration::new(seconds.unsigned_abs(), 0) + Duration::from_nanos(picos.unsigned_abs().div_ceil(1000))
+}

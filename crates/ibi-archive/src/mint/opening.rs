@@ -1,0 +1,149 @@
+//! What a state on disk is worth when a minter starts, and how an operator sets it right (clause 1.6).
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::path::Path;
+
+use ibi_id::{Host, IbipPrefix, Instant, RepositoryPrefix, host_not_unique, ip_not_unique};
+use ibi_store::{Claims, Damage, Edition, FileMarks, Mark, Run, State, Subsystem};
+
+use crate::mint::clock::{Clock, Reading};
+use crate::mint::minter::Minter;
+use crate::mint::rules::Limits;
+use crate::mint::used;
+use crate::{Refusal, Stop};
+
+/// What a subsystem is started from.
+#[derive(Debug, Clone)]
+pub struct From<'a> {
+    /// A host name and port, for the form `rep`.
+    pub host: Option<(Host<'a>, Option<NonZeroU16>)>,
+    /// An address and port, for the form `ibip`.
+    pub ip: Option<(IpAddr, Option<NonZeroU16>)>,
+    /// The edition of the norm to follow.
+    pub edition: Edition,
+    /// Also a host or an address that is not unique in the world.
+    pub allow_private: bool,
+}
+
+/// Starts a subsystem in a data folder: once, by name. `random` becomes the name of its state.
+pub fn init(
+    folder: &Path,
+    from: &From<'_>,
+    random: [u8; 16],
+    clock: &dyn Clock,
+) -> Result<Subsystem, Refusal> {
+    let subsystem = subsystem(from, random)?;
+    let now = clock.read();
+    FileMarks::start(folder, subsystem.clone(), |claims| {
+        // A folder that was thrown away may have minted under this prefix.
+        let seen: Vec<Run> = claims.seen(&now.boot.id).collect();
+        recovered(None, &seen, 0, now)
+    })?;
+    Ok(subsystem)
+}
+
+fn subsystem(from: &From<'_>, random: [u8; 16]) -> Result<Subsystem, Refusal> {
+    if from.host.is_none() && from.ip.is_none() {
+        return Err(Refusal::NoPrefix);
+    }
+    if !from.allow_private {
+        if let Some((host, _)) = from.host
+            && let Some(reason) = host_not_unique(host)
+        {
+            return Err(Refusal::NotUnique { from: host.to_string(), reason });
+        }
+        if let Some((ip, _)) = from.ip
+            && let Some(reason) = ip_not_unique(ip)
+        {
+            return Err(Refusal::NotUnique { from: ip.to_string(), reason });
+        }
+    }
+    let rep = from.host.map(|(host, port)| RepositoryPrefix::new(host, port)).transpose();
+    Ok(Subsystem {
+        id: format!("{:032x}", u128::from_be_bytes(random)),
+        rep: rep.map_err(Refusal::Prefix)?.map(|prefix| prefix.as_str().to_owned()),
+        ibip: from.ip.map(|(ip, port)| IbipPrefix::new(ip, port).as_str().to_owned()),
+        edition: from.edition,
+    })
+}
+
+/// The state of the minter of a data folder as it is now, also while it runs.
+pub fn look(folder: &Path) -> Result<State, Refusal> {
+    Ok(FileMarks::look(folder)?)
+}
+
+/// Opens the minter of a data folder, unless its state is in doubt.
+pub fn open<C: Clock>(folder: &Path, clock: C, limits: Limits) -> Result<Minter<FileMarks, C>, Refusal> {
+    let (state, opening) = FileMarks::open(folder)?;
+    let mark = trusted(&state, opening.claims(), &clock.read())?;
+    let marks = opening.trust(state.subsystem.clone(), mark)?;
+    Ok(Minter::new(state.subsystem, marks, clock, limits))
+}
+
+/// The mark to go on from: the one that was found, raised to this instant where it may be an older one.
+fn trusted(state: &State, claims: &Claims, now: &Reading) -> Result<Mark, Stop> {
+    let witness = claims.witness().filter(|witness| witness.boot == now.boot.id);
+    let mut mark = match (&state.mark, witness) {
+        (Ok(mark), _) => mark.clone(),
+        // What cannot be read is the write that was cut off: the other mark is the last that was given out.
+        (Err(Damage::HalfReadable(mark)), Some(witness)) if witness.sequence == mark.sequence => {
+            (**mark).clone()
+        }
+        _ => return Err(Stop::Damaged),
+    };
+    let same_boot = (&mark.boot.id, &mark.boot.machine) == (&now.boot.id, &now.boot.machine);
+    match witness {
+        Some(witness) if same_boot && witness.sequence > mark.sequence => {
+            let seen = witness.used.last().map_or(mark.last, |run| run.last);
+            return Err(Stop::Restored { last: mark.last, seen });
+        }
+        Some(_) if same_boot && state.same_file => {}
+        // Another boot, another machine, a copy of the file, or nothing to tell by: if the mark is an older one, the
+        // labels that it does not know of lie before this instant.
+        _ => mark.last = mark.last.max(now.wall),
+    }
+    Ok(mark)
+}
+
+/// What a recovery did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recovered {
+    /// The clock that the operator stands for.
+    pub now: Instant,
+    /// Labels are given out after this instant: `now`, or the end of labels that are used already.
+    pub last: Instant,
+    /// How many runs of labels lie ahead and will be passed over.
+    pub ahead: usize,
+}
+
+/// An operator says that the clock is right and that this folder is the one that mints: goes on from this instant,
+/// after every label that is known to be used.
+pub fn recover(folder: &Path, clock: &dyn Clock) -> Result<Recovered, Refusal> {
+    let (state, opening) = FileMarks::open_to_recover(folder)?;
+    let now = clock.read();
+    let found = match &state.mark {
+        Ok(mark) => Some(mark),
+        Err(Damage::HalfReadable(mark)) => Some(&**mark),
+        Err(Damage::Unreadable) => None,
+    };
+    let seen: Vec<Run> = opening.claims().seen(&now.boot.id).collect();
+    let witnessed = opening.claims().witness().map_or(0, |witness| witness.sequence);
+    let mark = recovered(found, &seen, witnessed, now);
+    let (now, last) = (mark.wall, mark.last);
+    let ahead = mark.used.iter().filter(|run| run.first > last).count();
+    opening.replace(state.subsystem, mark)?;
+    Ok(Recovered { now, last, ahead })
+}
+
+/// The mark to go on from when an operator stands for the clock.
+fn recovered(found: Option<&Mark>, seen: &[Run], witnessed: u64, now: Reading) -> Mark {
+    let mut used = found.map(|mark| mark.used.clone()).unwrap_or_default();
+    seen.iter().for_each(|run| used::add(&mut used, *run));
+    let last = used::past_runs(&used, now.wall);
+    let sequence = found.map_or(0, |mark| mark.sequence).max(witnessed) + 1;
+    Mark { sequence, last, used, wall: now.wall, boot: now.boot }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! One minter per prefix on a machine, whichever folder it is started from (clause 1.6).
+//!
+//! A claim is a small file that is named after the prefix and locked while a minter runs; the lock dies with its
+//! holder. The files lie where all users of the machine meet: `/run/lock`, which a reboot empties, and `/var/tmp`,
+//! which it does not. The first of them is also a **witness**: it remembers the last mark of this boot, so that a
+//! state file put back from a backup is found out, however it was put back.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::text::{self, BLOCK, Block};
+use crate::{Mark, Run, StoreError, Subsystem};
+
+const TITLE: &str = "ibi claim 1";
+
+/// Where claims lie, as far as the folder is there and can be written.
+const FOLDERS: [&str; 2] = ["/run/lock", "/var/tmp"];
+
+/// The locks on the prefixes of one subsystem. Dropping them, or dying, gives them back.
+#[derive(Debug)]
+pub struct Claims {
+    files: Vec<File>,
+    /// What was found in the first file of each prefix when it was locked.
+    found: Vec<Option<Claim>>,
+    /// One file a prefix: where the last mark of this boot is remembered.
+    witnesses: Vec<usize>,
+    us: Claim,
+}
+
+/// Who holds the prefixes of a subsystem, as far as its claims tell.
+pub(crate) fn holder(subsystem: &Subsystem) -> Holder {
+    let prefixes = [&subsystem.rep, &subsystem.ibip].into_iter().flatten();
+    Holder::of(prefixes.flat_map(|prefix| paths(prefix)).find_map(|path| read_path(&path)))
+}
+
+/// Where the claims of a prefix lie.
+fn paths(prefix: &str) -> [PathBuf; 2] {
+    FOLDERS.map(|folder| Path::new(folder).join(format!("ibi-{}", prefix.replace('/', "+"))))
+}
+
+/// Who holds a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process, if it is known.
+    pub process: Option<u32>,
+    /// The data folder that it uses, if it is known.
+    pub folder: Option<PathBuf>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            Some(process) => write!(f, "process {process}")?,
+            None => f.write_str("another process")?,
+        }
+        match &self.folder {
+            Some(folder) => write!(f, " (data folder {})", folder.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Holder {
+    fn of(claim: Option<Claim>) -> Self {
+        let process = claim.as_ref().map(|claim| claim.process);
+        Self { process, folder: claim.map(|claim| claim.folder) }
+    }
+}
+
+/// The last mark of this boot that was given out from one state, as the claim remembers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// The boot in which it was made.
+    pub boot: String,
+    /// Its sequence number.
+    pub sequence: u64,
+    /// The dates that were given out, up to it.
+    pub used: Vec<Run>,
+}
+
+impl Witness {
+    fn of(mark: &Mark) -> Self {
+        Self { boot: mark.boot.id.clone(), sequence: mark.sequence, used: mark.used.clone() }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Claim {
+    state: String,
+    folder: PathBuf,
+    process: u32,
+    witness: Option<Witness>,
+}
+
+impl Claim {
+    /// Whether this is the claim of a folder that is still there and not ours: a minter of its own, or the folder
+    /// that ours was copied from.
+    fn is_of_another_folder(&self, us: &Claim) -> bool {
+        self.folder != us.folder && crate::file::state_id(&self.folder).as_ref() == Some(&self.state)
+    }
+}
+
+impl Claims {
+    /// Locks the prefixes of a subsystem that lives in this data folder. With `take_over`, a claim of another folder
+    /// that is not running gives way.
+    pub fn take(subsystem: &Subsystem, folder: &Path, take_over: bool) -> Result<Self, StoreError> {
+        let folder = folder.canonicalize().map_err(StoreError::io("find", folder))?;
+        let us = Claim { state: subsystem.id.clone(), folder, process: std::process::id(), witness: None };
+        let mut claims = Self { files: Vec::new(), found: Vec::new(), witnesses: Vec::new(), us };
+        for prefix in [&subsystem.rep, &subsystem.ibip].into_iter().flatten() {
+            claims.take_prefix(prefix, take_over)?;
+        }
+        Ok(claims)
+    }
+
+    fn take_prefix(&mut self, prefix: &str, take_over: bool) -> Result<(), StoreError> {
+        let (first, mut refused) = (self.files.len(), None);
+        for path in paths(prefix) {
+            let file = match lock(&path) {
+                Ok(Some(file)) => file,
+                Ok(None) => {
+                    let holder = Holder::of(read_path(&path));
+                    return Err(StoreError::Held { what: format!("the prefix {prefix}"), holder });
+                }
+                Err(error) => {
+                    // A machine need not have both folders, nor let us write to both; but a claim that is there and
+                    // not ours to take is somebody's.
+                    let theirs = path.exists();
+                    refused = Some(StoreError::Claim { prefix: prefix.to_owned(), path, error });
+                    if theirs { break } else { continue }
+                }
+            };
+            let found = read(&file);
+            if let Some(claim) = &found
+                && !take_over
+                && claim.is_of_another_folder(&self.us)
+            {
+                return Err(StoreError::OtherFolder {
+                    prefix: prefix.to_owned(),
+                    folder: claim.folder.clone(),
+                });
+            }
+            if self.files.len() == first {
+                self.witnesses.push(first);
+                self.found.push(found);
+            }
+            self.files.push(file);
+        }
+        match refused {
+            Some(error) if self.files.len() == first => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is remembered of the last mark of this state, if every prefix has a memory of it.
+    pub fn witness(&self) -> Option<&Witness> {
+        let ours = |found: &Option<Claim>| found.as_ref().is_some_and(|claim| claim.state == self.us.state);
+        if !self.found.iter().all(ours) {
+            return None;
+        }
+        let witnesses = self.found.iter().flatten().filter_map(|claim| claim.witness.as_ref());
+        witnesses.max_by_key(|witness| witness.sequence)
+    }
+
+    /// The dates that any state of any folder was seen to give out under these prefixes in this boot.
+    pub fn seen(&self, boot: &str) -> impl Iterator<Item = Run> {
+        let witnesses = self.found.iter().flatten().filter_map(|claim| claim.witness.as_ref());
+        witnesses.filter(move |witness| witness.boot == boot).flat_map(|witness| witness.used.iter().copied())
+    }
+
+    /// Writes down in every claim who holds it and how far it has come.
+    pub(crate) fn introduce(&mut self, mark: &Mark) -> io::Result<()> {
+        self.us.witness = Some(Witness::of(mark));
+        self.files.iter().try_for_each(|file| write(file, &self.us))
+    }
+
+    /// Writes down how far the holder has come. No sync: it need not outlive a power cut, only this process.
+    pub(crate) fn remember(&mut self, mark: &Mark) -> io::Result<()> {
+        self.us.witness = Some(Witness::of(mark));
+        self.witnesses.iter().try_for_each(|&file| write(&self.files[file], &self.us))
+    }
+}
+
+/// Opens and locks a claim; nothing if somebody else has it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Whoever removed the file between opening and locking would leave us with a lock that nobody sees.
+        let (ours, there) = (file.metadata()?, path.symlink_metadata());
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+fn write(file: &File, claim: &Claim) -> io::Result<()> {
+    let mut block = Block::new(TITLE);
+    block.line("state", &claim.state);
+    block.line("folder", text::hex(claim.folder.as_os_str().as_bytes()));
+    block.line("process", claim.process);
+    if let Some(witness) = &claim.witness {
+        block.line("boot", &witness.boot);
+        block.line("sequence", witness.sequence);
+        for run in &witness.used {
+            block.line("used", run);
+        }
+    }
+    let bytes = block.finish().ok_or(io::ErrorKind::InvalidInput)?;
+    file.write_all_at(&bytes, 0)
+}
+
+fn read_path(path: &Path) -> Option<Claim> {
+    read(&File::open(path).ok()?)
+}
+
+fn read(mut file: &File) -> Option<Claim> {
+    let mut bytes = Vec::new();
+    file.by_ref().take(BLOCK as u64).read_to_end(&mut bytes).ok()?;
+    let lines = text::read(&bytes, TITLE)?;
+    let value = |name| text::value(&lines, name);
+    let witness = || {
+        Some(Witness {
+            boot: value("boot")?.to_owned(),
+            sequence: value("sequence")?.parse().ok()?,
+            used: text::runs(&lines)?,
+        })
+    };
+    Some(Claim {
+        state: value("state")?.to_owned(),
+        folder: PathBuf::from(std::ffi::OsString::from_vec(unhex(value("folder")?)?)),
+        process: value("process")?.parse().ok()?,
+        witness: witness(),
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |c: u8| char::from(c).to_digit(16).map(|digit| digit as u8);
+    text.as_bytes()
+        .chunks(2)
+        .map(|pair| match pair {
+            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,347 @@
+//! The minter's state in one small text file: `docs/formats/minter-state.md`.
+//!
+//! Three blocks: who mints, and two places for marks that are written in turns, so that a write that is cut off
+//! never harms the mark before it.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::text::{self, BLOCK, Block};
+use crate::{Boot, Claims, Edition, Holder, Mark, Marks, StoreError, Subsystem};
+
+const SUBSYSTEM: &str = "ibi minter state, format 1";
+const MARK: &str = "mark";
+
+/// A mark in a file, held by this process alone.
+#[derive(Debug)]
+pub struct FileMarks {
+    path: PathBuf,
+    file: File,
+    subsystem: Subsystem,
+    identity: Identity,
+    mark: Mark,
+    claims: Claims,
+    stopped: bool,
+    /// Its lock is the folder's: held until we are gone.
+    _folder: File,
+}
+
+/// What was found on disk.
+#[derive(Debug)]
+pub struct State {
+    /// Who mints.
+    pub subsystem: Subsystem,
+    /// The last mark, or why there is none.
+    pub mark: Result<Mark, Damage>,
+    /// Whether the file is the one that the mark was written to, not a copy of it.
+    pub same_file: bool,
+}
+
+/// Why a state has no mark that could be trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Damage {
+    /// Both places for marks are unreadable, or they do not follow each other.
+    Unreadable,
+    /// One place is unreadable: it may have held a later mark than the other, which is this one.
+    HalfReadable(Box<Mark>),
+}
+
+impl FileMarks {
+    /// Starts a subsystem in a data folder. `first` makes the first mark, and is told what this machine remembers of
+    /// the prefixes.
+    pub fn start(
+        folder: &Path,
+        subsystem: Subsystem,
+        first: impl FnOnce(&Claims) -> Mark,
+    ) -> Result<Self, StoreError> {
+        let home = folder.join("minter");
+        fs::create_dir_all(&home).map_err(StoreError::io("create", &home))?;
+        // Checked before the claims too: what is said first should be what matters most.
+        let path = home.join("state");
+        if path.exists() {
+            return Err(StoreError::AlreadyStarted { folder: folder.to_owned() });
+        }
+        let lock = lock_folder(&home)?;
+        let claims = Claims::take(&subsystem, folder, false).inspect_err(|_| {
+            // Leave no folder that looks like a minter that lost its state. One that is not empty stays.
+            let _ = fs::remove_dir(&home);
+        })?;
+        if path.exists() {
+            return Err(StoreError::AlreadyStarted { folder: folder.to_owned() });
+        }
+        let mark = first(&claims);
+        Self::create(path, lock, subsystem, mark, claims)
+    }
+
+    /// Opens the subsystem of a data folder, locked. The caller judges what was found.
+    pub fn open(folder: &Path) -> Result<(State, Opening), StoreError> {
+        Self::open_with(folder, false)
+    }
+
+    /// Opens it for an operator who says that this folder is the one that mints from now on.
+    pub fn open_to_recover(folder: &Path) -> Result<(State, Opening), StoreError> {
+        Self::open_with(folder, true)
+    }
+
+    fn open_with(folder: &Path, take_over: bool) -> Result<(State, Opening), StoreError> {
+        let home = folder.join("minter");
+        if !home.is_dir() {
+            return Err(StoreError::NotStarted { folder: folder.to_owned() });
+        }
+        let lock = lock_folder(&home)?;
+        let state = read_state(folder)?;
+        let claims = Claims::take(&state.subsystem, folder, take_over)?;
+        Ok((state, Opening { path: home.join("state"), folder: lock, claims }))
+    }
+
+    fn create(
+        path: PathBuf,
+        folder: File,
+        subsystem: Subsystem,
+        mark: Mark,
+        mut claims: Claims,
+    ) -> Result<Self, StoreError> {
+        let fresh = path.with_extension("new");
+        let failed = |doing| StoreError::io(doing, &fresh);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&fresh)
+            .map_err(failed("create"))?;
+        let identity = Identity::of(&file);
+        let blocks =
+            [subsystem_block(&subsystem), mark_block(&mark, &identity), mark_block(&mark, &identity)];
+        for (number, block) in blocks.into_iter().enumerate() {
+            // A subsystem has two prefixes of at most 255 bytes and a first mark has no runs: they fit.
+            let block = block.unwrap_or_default();
+            file.write_all_at(&block, (number * BLOCK) as u64).map_err(failed("write"))?;
+        }
+        file.sync_all().map_err(failed("sync"))?;
+        fs::rename(&fresh, &path).map_err(failed("rename"))?;
+        folder.sync_all().map_err(StoreError::io("sync", &path))?;
+        if let Some(parent) = path.parent().and_then(Path::parent) {
+            sync_folder(parent)?;
+        }
+        claims.introduce(&mark).map_err(StoreError::io("write the claim for", &path))?;
+        Ok(Self { path, file, subsystem, identity, mark, claims, stopped: false, _folder: folder })
+    }
+
+    /// Who mints.
+    pub fn subsystem(&self) -> &Subsystem {
+        &self.subsystem
+    }
+
+    /// The state of a data folder as it is now, also while a minter runs.
+    pub fn look(folder: &Path) -> Result<State, StoreError> {
+        if !folder.join("minter").is_dir() {
+            return Err(StoreError::NotStarted { folder: folder.to_owned() });
+        }
+        read_state(folder)
+    }
+
+    fn write(&mut self, mark: &Mark) -> Result<(), StoreError> {
+        let failed = |doing| {
+            let path = self.path.clone();
+            move |error| StoreError::NotDurable { doing, path, error }
+        };
+        // Runs are few by the minter's own rule: the block cannot overflow, and if it did nothing would be written.
+        let block = mark_block(mark, &self.identity)
+            .ok_or(std::io::ErrorKind::InvalidInput.into())
+            .map_err(failed("write"))?;
+        let place = BLOCK as u64 * (1 + mark.sequence % 2);
+        self.file.write_all_at(&block, place).map_err(failed("write"))?;
+        self.file.sync_data().map_err(failed("sync"))
+    }
+}
+
+impl Marks for FileMarks {
+    fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    fn advance(&mut self, mark: Mark) -> Result<(), StoreError> {
+        if self.stopped {
+            return Err(StoreError::Stopped);
+        }
+        if mark.sequence != self.mark.sequence + 1 {
+            return Err(StoreError::OutOfOrder { last: self.mark.sequence, given: mark.sequence });
+        }
+        self.stopped = true;
+        self.write(&mark)?;
+        self.claims.remember(&mark).map_err(StoreError::io("write the claim for", &self.path))?;
+        self.stopped = false;
+        self.mark = mark;
+        Ok(())
+    }
+}
+
+/// A state that was opened and locked, before its mark is trusted.
+#[derive(Debug)]
+pub struct Opening {
+    path: PathBuf,
+    folder: File,
+    claims: Claims,
+}
+
+impl Opening {
+    /// What this machine remembers of the prefixes.
+    pub fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// Trusts the mark that was found.
+    pub fn trust(mut self, subsystem: Subsystem, mark: Mark) -> Result<FileMarks, StoreError> {
+        let file = OpenOptions::new().read(true).write(true).open(&self.path);
+        let file = file.map_err(StoreError::io("open", &self.path))?;
+        self.claims.introduce(&mark).map_err(StoreError::io("write the claim for", &self.path))?;
+        let Self { path, folder, claims } = self;
+        let identity = Identity::of(&file);
+        Ok(FileMarks { path, file, subsystem, identity, mark, claims, stopped: false, _folder: folder })
+    }
+
+    /// Writes the state anew with a mark that an operator stands for.
+    pub fn replace(self, subsystem: Subsystem, mark: Mark) -> Result<FileMarks, StoreError> {
+        FileMarks::create(self.path, self.folder, subsystem, mark, self.claims)
+    }
+}
+
+/// The id of the state in a data folder, if there is one that can be read.
+pub(crate) fn state_id(folder: &Path) -> Option<String> {
+    let bytes = fs::read(folder.join("minter").join("state")).ok()?;
+    parse_subsystem(bytes.get(..BLOCK)?).map(|subsystem| subsystem.id)
+}
+
+fn lock_folder(home: &Path) -> Result<File, StoreError> {
+    let folder = File::open(home).map_err(StoreError::io("open", home))?;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(TryLockError::Error(error)) => Err(StoreError::io("lock", home)(error)),
+        Err(TryLockError::WouldBlock) => {
+            let folder = home.parent().unwrap_or(home);
+            let holder = match read_state(folder) {
+                Ok(state) => crate::claims::holder(&state.subsystem),
+                Err(_) => Holder { process: None, folder: Some(folder.to_owned()) },
+            };
+            Err(StoreError::Held { what: format!("the minter in {}", folder.display()), holder })
+        }
+    }
+}
+
+fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", folder))
+}
+
+fn read_state(folder: &Path) -> Result<State, StoreError> {
+    let path = folder.join("minter").join("state");
+    let file = File::open(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => StoreError::Missing { path: path.clone() },
+        _ => StoreError::io("open", &path)(error),
+    })?;
+    let mut bytes = vec![0; 3 * BLOCK];
+    let length = read_up_to(&file, &mut bytes).map_err(StoreError::io("read", &path))?;
+    bytes.truncate(length);
+    let block = |number: usize| bytes.get(number * BLOCK..(number + 1) * BLOCK);
+    let subsystem = block(0).and_then(parse_subsystem).ok_or_else(|| {
+        if bytes.starts_with(b"ibi minter state, format ") && !bytes.starts_with(SUBSYSTEM.as_bytes()) {
+            StoreError::NewerFormat { path: path.clone() }
+        } else {
+            StoreError::Io {
+                doing: "understand",
+                path: path.clone(),
+                error: std::io::ErrorKind::InvalidData.into(),
+            }
+        }
+    })?;
+    let marks = [1, 2].map(|number| block(number).and_then(parse_mark));
+    let identity = Identity::of(&file);
+    let same_file = marks.iter().flatten().all(|(_, written)| *written == identity);
+    let mark = match marks {
+        [Some((a, _)), Some((b, _))] => {
+            let (older, newer) = if a.sequence <= b.sequence { (a, b) } else { (b, a) };
+            // The first mark, and that of a recovery, fills both places; after it they follow each other.
+            let follow = newer.sequence == older.sequence + 1 || newer == older;
+            if follow { Ok(newer) } else { Err(Damage::Unreadable) }
+        }
+        [Some((mark, _)), None] | [None, Some((mark, _))] => Err(Damage::HalfReadable(Box::new(mark))),
+        [None, None] => Err(Damage::Unreadable),
+    };
+    Ok(State { subsystem, mark, same_file })
+}
+
+fn read_up_to(file: &File, bytes: &mut [u8]) -> std::io::Result<usize> {
+    let mut length = 0;
+    while length < bytes.len() {
+        match file.read_at(&mut bytes[length..], length as u64)? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    Ok(length)
+}
+
+/// What tells a file from a copy of it: device, number, and when it was made.
+#[derive(Debug, PartialEq, Eq)]
+struct Identity(String);
+
+impl Identity {
+    fn of(file: &File) -> Self {
+        let Ok(metadata) = file.metadata() else { return Self("unknown".to_owned()) };
+        let made = metadata.created().ok().and_then(|made| made.duration_since(SystemTime::UNIX_EPOCH).ok());
+        Self(format!("{}.{}.{}", metadata.dev(), metadata.ino(), made.unwrap_or_default().as_nanos()))
+    }
+}
+
+fn subsystem_block(subsystem: &Subsystem) -> Option<Vec<u8>> {
+    let mut block = Block::new(SUBSYSTEM);
+    block.line("id", &subsystem.id);
+    for (name, prefix) in [("rep", &subsystem.rep), ("ibip", &subsystem.ibip)] {
+        if let Some(prefix) = prefix {
+            block.line(name, prefix);
+        }
+    }
+    block.line("edition", subsystem.edition);
+    block.finish()
+}
+
+fn parse_subsystem(block: &[u8]) -> Option<Subsystem> {
+    let lines = text::read(block, SUBSYSTEM)?;
+    let value = |name| text::value(&lines, name).map(str::to_owned);
+    let edition: Edition = text::value(&lines, "edition")?.parse().ok()?;
+    Some(Subsystem { id: value("id")?, rep: value("rep"), ibip: value("ibip"), edition })
+}
+
+fn mark_block(mark: &Mark, identity: &Identity) -> Option<Vec<u8>> {
+    let mut block = Block::new(MARK);
+    block.line("sequence", mark.sequence);
+    block.line("last", mark.last.unix());
+    for run in &mark.used {
+        block.line("used", run);
+    }
+    block.line("wall", mark.wall.unix());
+    block.line("machine", &mark.boot.machine);
+    block.line("boot", &mark.boot.id);
+    block.line("since-boot", mark.boot.nanos);
+    block.line("file", &identity.0);
+    block.finish()
+}
+
+fn parse_mark(block: &[u8]) -> Option<(Mark, Identity)> {
+    let lines = text::read(block, MARK)?;
+    let value = |name| text::value(&lines, name);
+    let mark = Mark {
+        sequence: value("sequence")?.parse().ok()?,
+        last: value("last")?.parse().ok()?,
+        used: text::runs(&lines)?,
+        wall: value("wall")?.parse().ok()?,
+        boot: Boot {
+            machine: value("machine")?.to_owned(),
+            id: value("boot")?.to_owned(),
+            nanos: value("since-boot")?.parse().ok()?,
+        },
+    };
+    Some((mark, Identity(value("file")?.to_owned())))
+}

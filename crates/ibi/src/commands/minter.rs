@@ -1,0 +1,112 @@
+//! `ibi minter`: start a prefix, look at it, set it right.
+
+use std::fmt::Display;
+
+use ibi_archive::mint::clock::SystemClock;
+use ibi_archive::mint::{self, Damage, Run};
+use ibi_id::Host;
+use serde::Serialize;
+
+use crate::cli::{Edition, MinterInit, MinterRecover, MinterShow};
+use crate::exit::{Answer, Failure};
+use crate::io::{Output, say};
+
+pub(super) fn init(command: &MinterInit) -> Result<Answer, Failure> {
+    let folder = command.data.folder()?;
+    let host = command.host.as_deref().map(Host::parse).transpose().map_err(Failure::Build)?;
+    let from = mint::From {
+        host: host.map(|host| (host, command.port)),
+        ip: command.ip.map(|ip| (ip, command.ip_port)),
+        edition: match command.edition {
+            Edition::Rtc2015 => mint::Edition::Rtc2015,
+            Edition::Nbr2011 => mint::Edition::Nbr2011,
+        },
+        allow_private: command.allow_private,
+    };
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(Failure::Random)?;
+    let subsystem = mint::init(&folder, &from, random, &SystemClock::new())?;
+    for prefix in [subsystem.rep, subsystem.ibip].into_iter().flatten() {
+        say(format_args!("labels will begin with {prefix}/"));
+    }
+    say(format_args!("next: ibi mint --data {}", folder.display()));
+    Ok(Answer::Yes)
+}
+
+#[derive(Serialize)]
+struct Shown {
+    folder: String,
+    rep: Option<String>,
+    ibip: Option<String>,
+    edition: &'static str,
+    state: &'static str,
+    last: Option<String>,
+    used: Vec<[String; 2]>,
+}
+
+pub(super) fn show(command: &MinterShow) -> Result<Answer, Failure> {
+    let folder = command.data.folder()?;
+    let state = mint::look(&folder)?;
+    let mark = match &state.mark {
+        Ok(mark) => Some(mark),
+        Err(Damage::HalfReadable(mark)) => Some(&**mark),
+        Err(Damage::Unreadable) => None,
+    };
+    let pair = |run: &Run| [run.first.to_string(), run.last.to_string()];
+    let shown = Shown {
+        folder: folder.display().to_string(),
+        rep: state.subsystem.rep,
+        ibip: state.subsystem.ibip,
+        edition: state.subsystem.edition.name(),
+        state: if state.mark.is_ok() { "whole" } else { "damaged" },
+        last: mark.map(|mark| mark.last.to_string()),
+        used: mark.map(|mark| mark.used.iter().map(pair).collect()).unwrap_or_default(),
+    };
+    let mut output = Output::new();
+    if command.json {
+        output.json(&shown)?;
+    } else {
+        let mut line = |name, value: &dyn Display| output.text(format_args!("{name:<10} {value}\n"));
+        line("folder", &shown.folder)?;
+        for (name, value) in [("rep", &shown.rep), ("ibip", &shown.ibip), ("last", &shown.last)] {
+            if let Some(value) = value {
+                line(name, value)?;
+            }
+        }
+        line("edition", &shown.edition)?;
+        line("state", &shown.state)?;
+        for [first, last] in &shown.used {
+            line("used", &format_args!("{first} to {last}"))?;
+        }
+    }
+    output.flush()?;
+    Ok(Answer::from(state.mark.is_ok()))
+}
+
+#[derive(Serialize)]
+struct Recovered {
+    now: String,
+    last: String,
+    ahead: usize,
+}
+
+pub(super) fn recover(command: &MinterRecover) -> Result<Answer, Failure> {
+    let folder = command.data.folder()?;
+    let recovered = mint::recover(&folder, &SystemClock::new())?;
+    let (now, last) = (recovered.now, recovered.last);
+    if command.json {
+        let mut output = Output::new();
+        output.json(&Recovered { now: now.to_string(), last: last.to_string(), ahead: recovered.ahead })?;
+        output.flush()?;
+    }
+    say(format_args!("labels are minted again, after {last}"));
+    if last > now {
+        say(format_args!(
+            "the clock says {now}: labels up to then are used, so nothing can be minted before"
+        ));
+    }
+    if recovered.ahead > 0 {
+        say(format_args!("labels minted ahead of the clock are remembered and will be passed over"));
+    }
+    Ok(Answer::Yes)
+}
