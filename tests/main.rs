@@ -5,5 +5,6 @@
 mod architecture;
 mod binary;
 mod input_and_output;
+mod mint;
 mod transcripts;
 mod vectors;

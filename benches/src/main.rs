@@ -3,10 +3,12 @@
 //! - `ibi-benches ids`: each operation on labels beside its peer of the `uuid` or `ulid` crate, in turns; the median
 //!   of the ratios is judged.
 //! - `ibi-benches count OPERATION ROUNDS`: one operation so often that valgrind can count its instructions.
+//! - `ibi-benches mint FOLDER`: minting in a folder on a disk, beside a bare loop of append and fdatasync there.
 //! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading its answer.
 
 mod inputs;
 mod json;
+mod mint;
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -28,9 +30,10 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ids"] => compare(&Inputs::new(INPUTS)),
         ["json", ibi] => json::compare(ibi),
+        ["mint", folder] => mint::compare(folder),
         ["count", operation, rounds] => count(operation, rounds.parse().unwrap_or(0)),
         _ => {
-            eprintln!("usage: ibi-benches ids | count OPERATION ROUNDS | json IBI");
+            eprintln!("usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | json IBI");
             ExitCode::from(2)
         }
     }

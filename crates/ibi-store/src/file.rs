@@ -249,11 +249,7 @@ fn read_state(folder: &Path) -> Result<State, StoreError> {
         if bytes.starts_with(b"ibi minter state, format ") && !bytes.starts_with(SUBSYSTEM.as_bytes()) {
             StoreError::NewerFormat { path: path.clone() }
         } else {
-            StoreError::Io {
-                doing: "understand",
-                path: path.clone(),
-                error: std::io::ErrorKind::InvalidData.into(),
-            }
+            StoreError::Damaged { path: path.clone() }
         }
     })?;
     let marks = [1, 2].map(|number| block(number).and_then(parse_mark));

@@ -1,0 +1,211 @@
+//! The minter's state file: conformance, damage, locks, and the frozen sample.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ibi_store::conformance::{first_mark, marks, next_mark};
+use ibi_store::{Damage, Edition, FileMarks, Marks as _, MemoryMarks, StoreError, Subsystem};
+use tempfile::TempDir;
+
+/// A subsystem with prefixes that no other test, and no other run of the tests, has. Its claims go with it.
+struct Ours(Subsystem);
+
+impl std::ops::Deref for Ours {
+    type Target = Subsystem;
+
+    fn deref(&self) -> &Subsystem {
+        &self.0
+    }
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        for folder in ["/run/lock", "/var/tmp"] {
+            for prefix in [&self.0.rep, &self.0.ibip].into_iter().flatten() {
+                let _ = fs::remove_file(format!("{folder}/ibi-{}", prefix.replace('/', "+")));
+            }
+        }
+    }
+}
+
+fn subsystem() -> Ours {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let unique = format!("{:016x}{:08x}{number:08x}", std::process::id(), 7);
+    Ours(Subsystem {
+        id: unique.clone(),
+        rep: Some(format!("test/{unique}")),
+        ibip: Some(format!("T{unique}")),
+        edition: Edition::Rtc2015,
+    })
+}
+
+fn start(folder: &Path, subsystem: &Subsystem) -> FileMarks {
+    FileMarks::start(folder, subsystem.clone(), |_| first_mark()).unwrap()
+}
+
+fn open(folder: &Path) -> FileMarks {
+    let (state, opening) = FileMarks::open(folder).unwrap();
+    opening.trust(state.subsystem, state.mark.unwrap()).unwrap()
+}
+
+#[test]
+fn stores_of_marks_conform() {
+    marks(MemoryMarks::new(first_mark()), |store| store);
+    let (folder, ours) = (TempDir::new().unwrap(), subsystem());
+    marks(start(folder.path(), &ours), |store| {
+        drop(store);
+        open(folder.path())
+    });
+}
+
+#[test]
+fn a_prefix_is_started_once() {
+    let (folder, ours) = (TempDir::new().unwrap(), subsystem());
+    let store = start(folder.path(), &ours);
+    let again = || FileMarks::start(folder.path(), subsystem().clone(), |_| first_mark());
+    assert!(matches!(again(), Err(StoreError::AlreadyStarted { .. })), "while it runs");
+    drop(store);
+    assert!(matches!(again(), Err(StoreError::AlreadyStarted { .. })), "and after");
+    let empty = TempDir::new().unwrap();
+    assert!(matches!(FileMarks::open(empty.path()), Err(StoreError::NotStarted { .. })));
+    fs::remove_file(folder.path().join("minter/state")).unwrap();
+    assert!(matches!(FileMarks::open(folder.path()), Err(StoreError::Missing { .. })));
+}
+
+#[test]
+fn one_holder_at_a_time_and_it_is_named() {
+    let (folder, ours) = (TempDir::new().unwrap(), subsystem());
+    let store = start(folder.path(), &ours);
+    let Err(StoreError::Held { holder, .. }) = FileMarks::open(folder.path()) else { panic!("not held") };
+    assert_eq!(holder.process, Some(std::process::id()));
+    drop(store);
+    drop(open(folder.path()));
+}
+
+#[test]
+fn two_folders_with_one_prefix_are_refused() {
+    let (folder, other, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap(), subsystem());
+    let store = start(folder.path(), &ours);
+    let same = |rep: bool| Subsystem {
+        id: "f".repeat(32),
+        rep: ours.rep.clone().filter(|_| rep),
+        ibip: ours.ibip.clone().filter(|_| !rep),
+        edition: Edition::Rtc2015,
+    };
+    for rep in [true, false] {
+        let second = FileMarks::start(other.path(), same(rep), |_| first_mark());
+        assert!(matches!(second, Err(StoreError::Held { .. })), "while the first runs");
+    }
+    drop(store);
+    let second = FileMarks::start(other.path(), same(true), |_| first_mark());
+    let Err(StoreError::OtherFolder { folder: named, .. }) = second else { panic!("not refused") };
+    assert_eq!(named, folder.path().canonicalize().unwrap(), "and when it does not");
+    // A folder that is gone holds nothing, but what it gave out in this boot is remembered.
+    drop(folder);
+    let mut remembered = None;
+    FileMarks::start(other.path(), same(true), |claims| {
+        remembered = Some(claims.seen("boot").count());
+        first_mark()
+    })
+    .unwrap();
+    assert_eq!(remembered, Some(0), "its only mark gave nothing out");
+}
+
+#[test]
+fn a_copy_of_a_folder_is_refused_until_it_takes_over() {
+    let (folder, copy, ours) = (TempDir::new().unwrap(), TempDir::new().unwrap(), subsystem());
+    drop(start(folder.path(), &ours));
+    fs::create_dir(copy.path().join("minter")).unwrap();
+    fs::copy(folder.path().join("minter/state"), copy.path().join("minter/state")).unwrap();
+    assert!(matches!(FileMarks::open(copy.path()), Err(StoreError::OtherFolder { .. })));
+    let (state, opening) = FileMarks::open_to_recover(copy.path()).unwrap();
+    assert!(!state.same_file, "it is told from the file it was copied from");
+    drop(opening.replace(state.subsystem, next_mark(&state.mark.unwrap())).unwrap());
+    assert!(
+        matches!(FileMarks::open(folder.path()), Err(StoreError::OtherFolder { .. })),
+        "the first gives way"
+    );
+    drop(open(copy.path()));
+}
+
+#[test]
+fn an_older_state_put_back_is_found_out() {
+    let (folder, ours) = (TempDir::new().unwrap(), subsystem());
+    let path = folder.path().join("minter/state");
+    let mut store = start(folder.path(), &ours);
+    let backup = fs::read(&path).unwrap();
+    store.advance(next_mark(store.mark())).unwrap();
+    store.advance(next_mark(store.mark())).unwrap();
+    let last = store.mark().clone();
+    drop(store);
+    // Into the same file: same number, same birth.
+    fs::write(&path, backup).unwrap();
+    let (state, opening) = FileMarks::open(folder.path()).unwrap();
+    assert_eq!(state.mark.unwrap().sequence, 1);
+    let witness = opening.claims().witness().unwrap();
+    assert_eq!((witness.sequence, &witness.used), (last.sequence, &last.used));
+}
+
+#[test]
+fn every_changed_byte_is_found_or_does_not_matter() {
+    let (folder, ours) = (TempDir::new().unwrap(), subsystem());
+    let path = folder.path().join("minter/state");
+    let mut store = start(folder.path(), &ours);
+    for _ in 0..5 {
+        store.advance(next_mark(store.mark())).unwrap();
+    }
+    let mark = store.mark().clone();
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        fs::write(&path, damaged).unwrap();
+        match FileMarks::look(folder.path()) {
+            Ok(state) => {
+                assert_eq!(state.subsystem, *ours, "byte {at}");
+                match state.mark {
+                    // The newest mark, and never an older one without a warning.
+                    Ok(found) => assert_eq!(found, mark, "byte {at}"),
+                    Err(Damage::HalfReadable(found)) => {
+                        assert!(mark.sequence - found.sequence <= 1, "byte {at}");
+                    }
+                    Err(Damage::Unreadable) => panic!("one byte harms one mark: {at}"),
+                }
+            }
+            Err(StoreError::Damaged { .. } | StoreError::NewerFormat { .. }) => {
+                assert!(at < 4096, "byte {at}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    for length in (0..whole.len()).step_by(97) {
+        fs::write(&path, &whole[..length]).unwrap();
+        match FileMarks::look(folder.path()) {
+            Ok(state) => assert!(state.mark.is_err(), "cut to {length}"),
+            Err(error) => assert!(matches!(error, StoreError::Damaged { .. }), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn the_frozen_sample_is_still_read() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("minter")).unwrap();
+    let sample = include_bytes!("samples/minter-state-1");
+    fs::write(folder.path().join("minter/state"), sample).unwrap();
+    let state = FileMarks::look(folder.path()).unwrap();
+    assert_eq!(state.subsystem.rep.as_deref(), Some("inpe.br/archive"));
+    assert_eq!(state.subsystem.ibip.as_deref(), Some("8JMKD3MGP8W"));
+    let mark = state.mark.unwrap();
+    assert_eq!((mark.sequence, mark.last.to_string().as_str()), (4, "2026-11-15T21:26:43.1981Z"));
+    assert_eq!(mark.used.len(), 1);
+    let newer = sample.to_vec();
+    let newer = [b"ibi minter state, format 2".as_slice(), &newer[26..]].concat();
+    fs::write(folder.path().join("minter/state"), newer).unwrap();
+    assert!(matches!(FileMarks::look(folder.path()), Err(StoreError::NewerFormat { .. })));
+}
