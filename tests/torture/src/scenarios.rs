@@ -33,7 +33,7 @@ pub fn kill(mut machine: Machine, rounds: usize) -> Ledger {
 
 /// One start, killed in the middle; refused, it is recovered and started once more. How many labels it gave.
 fn mint_and_kill(machine: &mut Machine, offset: i64, ledger: &mut Ledger) -> usize {
-    let number = [1, 7, 400, 3000][machine.chance.below(4) as usize].to_string();
+    let number = [1, 7, 1000, 6000][machine.chance.below(4) as usize].to_string();
     let after = Duration::from_micros(machine.chance.below(3000));
     let start = |machine: &Machine, ledger: &mut Ledger| {
         ledger.starts += 1;

@@ -12,10 +12,10 @@ use ibi_store::Run;
 use crate::mint::clock::between;
 
 /// Dates no further apart than this are one run: what lies between them is given up.
-const NEAR: Duration = Duration::from_secs(300);
-/// So many runs are told apart. When there are more, the two closest are made one, and the dates between them are
-/// never used: a loss, not a danger.
-const MOST_RUNS: usize = 16;
+const NEAR: Duration = Duration::from_secs(60);
+/// So many runs are told apart. When there are more, the two oldest become one, and the dates between them, which only a
+/// clock set far back could ask for, are never used: a loss, not a danger.
+const MOST_RUNS: usize = 32;
 
 /// The next run that ends after `last`: where it begins, dates have to pass over it.
 pub(crate) fn next_after(used: &[Run], last: Instant) -> Option<Run> {
@@ -30,29 +30,27 @@ pub(crate) fn past_runs(used: &[Run], last: Instant) -> Instant {
     }
 }
 
-/// Adds a run of dates.
+/// Adds a run of dates: to the run before it, if that is near, or as a run of its own. It never grows towards a later
+/// run that it does not touch: the dates between them are still to come.
 pub(crate) fn add(used: &mut Vec<Run>, new: Run) {
-    let at = used.partition_point(|run| run.first <= new.first);
-    used.insert(at, new);
-    // Runs that touch or nearly touch become one, but never across a free stretch that is worth keeping.
-    let mut i = at.saturating_sub(1);
-    while i + 1 < used.len() && i <= at {
-        if between(used[i].last, used[i + 1].first) <= NEAR {
-            join(used, i);
-        } else {
-            i += 1;
+    let mut at = used.partition_point(|run| run.first <= new.first);
+    match at.checked_sub(1) {
+        Some(before) if between(used[before].last, new.first) <= NEAR => {
+            at = before;
+            used[at].last = used[at].last.max(new.last);
         }
+        _ => used.insert(at, new),
     }
-    if used.len() > MOST_RUNS {
-        let gap = |i: &usize| between(used[*i].last, used[*i + 1].first);
-        if let Some(closest) = (0..used.len() - 1).min_by_key(gap) {
-            join(used, closest);
-        }
+    while used.get(at + 1).is_some_and(|next| next.first <= used[at].last) {
+        join(used, at);
+    }
+    while used.len() > MOST_RUNS {
+        join(used, 0);
     }
 }
 
 /// Makes one of a run and the next.
-fn join(used: &mut Vec<Run>, i: usize) {
-    let next = used.remove(i + 1);
-    used[i].last = used[i].last.max(next.last);
+fn join(used: &mut Vec<Run>, at: usize) {
+    let next = used.remove(at + 1);
+    used[at].last = used[at].last.max(next.last);
 }
