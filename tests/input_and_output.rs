@@ -79,11 +79,55 @@ fn bytes_that_are_no_text_are_refused_where_they_stand() {
 }
 
 #[test]
-fn control_characters_do_not_reach_the_terminal() {
-    for run in [ibi(&["id", "parse", "a\u{1b}[31m/b"]), ibi(&["id", "equal", "a\u{1b}[31m/b", LABEL])] {
-        assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'));
-        assert_ne!(run.status, 0);
+fn characters_that_steer_a_terminal_do_not_reach_it() {
+    for steers in ['\u{1b}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{feff}'] {
+        let label = format!("a{steers}31m/b");
+        for command in [
+            &["id", "parse", &label][..],
+            &["id", "equal", &label, LABEL],
+            &["id", "parse", "--json", &label],
+        ] {
+            let run = ibi(command);
+            assert!(!run.stdout.contains(steers) && !run.stderr.contains(steers), "{command:?}");
+            assert_ne!(run.status, 0);
+        }
+        assert_eq!(
+            ibi(&["id", "parse", "--json", &label]).json()[0]["input"],
+            label.as_str(),
+            "nothing is lost"
+        );
     }
+}
+
+#[test]
+fn a_byte_order_mark_at_the_beginning_is_passed_over() {
+    let run = ibi_with(&["id", "parse", "--json"], format!("\u{feff}{LABEL}\n\u{feff}{LABEL}\n").as_bytes());
+    let valid: Vec<_> = run.json().iter().map(|record| record["valid"].as_bool()).collect();
+    assert_eq!(valid, [Some(true), Some(false)], "and nowhere else");
+}
+
+#[test]
+fn every_line_of_a_large_file_is_answered_as_it_stands() {
+    // Several times the buffer, so that lines lie across its end.
+    let label = |number: usize| format!("sid.inpe.br/m{number}/2009/02.16.17.46");
+    let lines: String = (0..20_000).map(|number| label(number) + "\n").collect();
+    let run = ibi_with(&["id", "parse", "--json"], lines.as_bytes());
+    let records = run.json();
+    assert_eq!((run.status, records.len()), (0, 20_000));
+    for (number, record) in records.iter().enumerate() {
+        assert_eq!((&record["input"], &record["canonical"]), (&label(number).into(), &label(number).into()));
+    }
+}
+
+#[test]
+fn encode_warns_of_what_is_not_unique() {
+    for from in [["--ip", "10.0.0.1"], ["--host", "archive.local"]] {
+        let run = ibi(&["id", "encode", from[0], from[1], "--at", "1234806360"]);
+        assert_eq!((run.status, run.stdout.lines().count()), (0, 1));
+        assert!(run.stderr.starts_with("warning: ") && run.stderr.contains("not unique"), "{}", run.stderr);
+    }
+    let run = ibi(&["id", "encode", "--ip", "8.8.8.8", "--at", "1234806360"]);
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""));
 }
 
 #[test]
@@ -113,8 +157,12 @@ fn bad_lines_of_times_are_told_and_the_rest_goes_on() {
     assert!(run.stderr.starts_with("line 2: `now`"));
     let run = ibi_with(&["id", "distribute", "--json"], b"1287588115\nnow\n1287588115\n");
     assert_eq!((run.status, run.json()[1]["error"]["rule"].as_str()), (1, Some("time")));
-    let run = ibi_with(&["id", "distribute"], b"253402300799.999999999\n253402300799.999999999\n");
-    assert_eq!((run.status, run.stdout.lines().count()), (1, 1), "no date after the year 9999");
+    let run =
+        ibi_with(&["id", "distribute", "--json"], b"253402300799.999999999\n253402300799.999999999\n5\n");
+    let rules: Vec<_> =
+        run.json().iter().map(|row| row["error"]["rule"].as_str().map(str::to_owned)).collect();
+    let range = Some("instant-range".to_owned());
+    assert_eq!((run.status, rules), (1, vec![None, range.clone(), range]), "no date after the year 9999");
 }
 
 #[test]
@@ -157,10 +205,19 @@ fn help_completions_and_manual_come_from_one_definition() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("man1");
     assert_eq!(ibi(&["man", "--dir", pages.to_str().unwrap()]).status, 0);
-    for page in
-        ["ibi.1", "ibi-id.1", "ibi-id-parse.1", "ibi-id-equal.1", "ibi-id-encode.1", "ibi-id-distribute.1"]
-    {
+    for page in [
+        "ibi.1",
+        "ibi-id.1",
+        "ibi-id-parse.1",
+        "ibi-id-equal.1",
+        "ibi-id-encode.1",
+        "ibi-id-distribute.1",
+        "ibi-minter.1",
+        "ibi-mint.1",
+    ] {
         assert!(std::fs::read_to_string(pages.join(page)).unwrap().contains(".TH"), "{page}");
     }
+    let page = std::fs::read_to_string(pages.join("ibi.1")).unwrap();
+    assert!(!page.contains("help(1)"), "no page refers to one that is not there");
     assert_eq!(ibi(&["man", "--dir", "/dev/null/pages"]).status, 3);
 }

@@ -34,8 +34,8 @@ impl Inputs {
                 "archive.lib.physics.example.edu",
                 "m.iconet.com.br",
             ][(random.next() % 4) as usize];
-            let prefix = RepositoryPrefix::new(Host::parse(host).expect("a host"), None).expect("short");
-            inputs.reps.push(prefix.label(at));
+            let prefix = RepositoryPrefix::new(Host::parse(host).expect("a host"), None);
+            inputs.reps.push(prefix.label(at).expect("short"));
         }
         inputs
     }

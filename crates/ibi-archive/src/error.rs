@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibi_id::{Instant, NotUnique, ParseError};
+use ibi_id::{Instant, NotUnique};
 use ibi_store::StoreError;
 
 /// A request that was refused. Nothing was given out; unless it says so, nothing was consumed.
@@ -70,9 +70,16 @@ pub enum Refusal {
     /// A subsystem without prefix.
     #[error("a minter needs a host name, an IP address, or both")]
     NoPrefix,
-    /// A prefix that cannot be built.
-    #[error("no prefix can be built: {0}")]
-    Prefix(ParseError),
+    /// A host name so long that labels under it would be too long.
+    #[error(
+        "the prefix of this host has {length} characters, and {most} is the most: labels would be too long"
+    )]
+    PrefixTooLong {
+        /// How long it is.
+        length: usize,
+        /// The most.
+        most: usize,
+    },
     /// An address cannot tell instants before 1995-08-01.
     #[error("the clock stands before 1995-08-01, which labels of an IP address cannot tell: set it right")]
     BeforeIbip,

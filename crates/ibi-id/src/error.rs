@@ -13,6 +13,9 @@ pub struct ParseError {
 }
 
 impl ParseError {
+    /// A request for which no date is left before the end of the year 9999.
+    pub const NO_DATE_LEFT: Self = Self { rule: Rule::InstantRange, position: 0 };
+
     pub(crate) const fn new(rule: Rule, position: usize) -> Self {
         Self { rule, position }
     }
@@ -36,6 +39,13 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+impl Rule {
+    /// Whether it is about how a date is written, not about what it means.
+    pub(crate) const fn is_of_dates_grammar(self) -> bool {
+        matches!(self, Rule::DateShape | Rule::RepositoryParts | Rule::Extra | Rule::Fraction)
+    }
+}
+
 macro_rules! rules {
     ($($(#[$doc:meta])* $variant:ident $code:literal $clause:literal $message:literal)*) => {
         /// A rule that a text can break.
@@ -44,7 +54,7 @@ macro_rules! rules {
         pub enum Rule { $(#[doc = $message] $(#[$doc])* $variant),* }
 
         impl Rule {
-            /// Every rule, in the order of the clauses.
+            /// Every rule.
             pub const ALL: &'static [Rule] = &[$(Rule::$variant),*];
 
             /// A short stable name, for programs.
@@ -73,7 +83,8 @@ rules! {
     HostTooFewWords "host-too-few-words" "1.1"
         "a host name needs at least two words, as in `mtc-m18.sid.inpe.br`"
     RepositoryParts "repository-parts" "1.1"
-        "a repository name has four parts, as in `sid.inpe.br/mtc-m18/2009/02.16.17.46`"
+        "a repository name has four parts, as in `sid.inpe.br/mtc-m18/2009/02.16.17.46`, where the host is \
+         mtc-m18.sid.inpe.br"
     DateShape "date-shape" "1.1"
         "the date is written `year/month.day.hour.minute`, then `.second` and `.fraction` if needed, \
          two digits each"
@@ -83,6 +94,8 @@ rules! {
         "the first word of an IBIp is a coded address, then one W (IPv4) or X (IPv6), then a coded port or nothing"
     IbipSuffix "ibip-suffix" "1.2"
         "the second word of an IBIp is a coded instant, then at most one W with a coded fraction after it"
+    BeforeIbip "before-ibip" "1.2"
+        "an IBIp cannot tell an instant before 1995-08-01T00:00:00Z"
     LegacyWord "legacy-word" "1.3"
         "a legacy label is two words of letters and digits, with a capital Z in the first"
     LegacyLowerZ "legacy-lower-z" "1.3"
@@ -95,8 +108,12 @@ rules! {
     Form "form" "1.4"
         "this has the shape of no IBI: an IBI is like `sid.inpe.br/mtc-m18/2009/02.16.17.46` or \
          `8JMKD3MGP8W/34PGRBS`"
-    WebAddress "web-address" "1.4"
-        "this is a web address: leave out everything before the label itself"
+    Scheme "scheme" "1.4"
+        "this begins with a scheme or a web address: leave out everything before the label itself"
+    Invisible "invisible" "1.4"
+        "here is a space or another invisible character: no label has one"
+    Extra "extra" "1.4"
+        "the label ends here: what follows is no part of it"
     LabelLength "label-length" "1.4"
         "a label has at most 255 bytes"
     HostWordLength "host-word-length" "1.4"
@@ -123,8 +140,6 @@ rules! {
         "the first word of this IBIp does not decode to an IP address"
     InstantRange "instant-range" "1.4"
         "the instant lies outside the years 0001 to 9999"
-    BeforeIbip "before-ibip" "1.2"
-        "an IBIp cannot tell an instant before 1995-08-01T00:00:00Z"
     Granularity "granularity" "1.5"
         "the granularity is 60, 1, 0.1, 0.01 and so on down to 0.000000001 (1e-9) seconds"
     Time "time" "1.5"

@@ -1,6 +1,7 @@
 //! Form `ibip`: opaque, IP based (1.2).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
@@ -31,6 +32,13 @@ impl<'a> Ibip<&'a str> {
     /// Reads an IBIp.
     #[inline]
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
+        // Grammar first, then meaning (1.4).
+        Self::read(text).map_err(|error| grammar(text.as_bytes()).err().unwrap_or(error))
+    }
+
+    /// Reads it and says what is wrong in the order of reading.
+    #[inline]
+    pub(crate) fn read(text: &'a str) -> Result<Self, ParseError> {
         let bytes = text.as_bytes();
         if bytes.len() > LONGEST_LABEL {
             return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
@@ -85,13 +93,33 @@ impl<S: AsRef<str>> Ibip<S> {
         &self.spelling()[usize::from(self.suffix)..]
     }
 
-    pub(crate) fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Ibip<T> {
+    /// The same label with its own copy of the text.
+    pub fn into_owned(self) -> Ibip {
+        self.map(|text| Box::from(text.as_ref()))
+    }
+
+    fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Ibip<T> {
         let Self { spelling: found, suffix, port, ip, instant } = self;
         Ibip { spelling: spelling(found), suffix, port, ip, instant }
     }
 
-    pub(crate) fn meaning(&self) -> (IpAddr, u16, Instant) {
+    fn meaning(&self) -> (IpAddr, u16, Instant) {
         (self.ip, self.port, self.instant)
+    }
+}
+
+/// By address, port and instant (1.3).
+impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Ibip<T>> for Ibip<S> {
+    fn eq(&self, other: &Ibip<T>) -> bool {
+        self.meaning() == other.meaning()
+    }
+}
+
+impl<S: AsRef<str>> Eq for Ibip<S> {}
+
+impl<S: AsRef<str>> Hash for Ibip<S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.meaning().hash(state);
     }
 }
 
@@ -275,6 +303,32 @@ fn fraction(bytes: &[u8], at: usize) -> Result<u64, ParseError> {
         return Err(ParseError::new(Rule::Fraction, at));
     }
     Ok(picos_of(value, digits))
+}
+
+/// Whether a text is written as an IBIp, whatever it means: its characters, then their order.
+#[cold]
+fn grammar(bytes: &[u8]) -> Result<(), ParseError> {
+    if bytes.len() > LONGEST_LABEL {
+        return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+    }
+    if let Some(at) = bytes.iter().position(|&c| !is_ibip(c) && c != b'/') {
+        return Err(unexpected(bytes, at, Rule::IbipCharacter));
+    }
+    let expect = |at: usize, holds: bool, rule| if holds { Ok(()) } else { Err(ParseError::new(rule, at)) };
+    let marker = number(bytes, 0).1;
+    expect(marker, marker > 0 && bytes.get(marker).is_some_and(|c| *c != b'/'), Rule::IbipMarker)?;
+    let slash = number(bytes, marker + 1).1;
+    expect(slash, bytes.get(slash) == Some(&b'/'), Rule::IbipMarker)?;
+    let end = number(bytes, slash + 1).1;
+    expect(end, end > slash + 1, Rule::IbipSuffix)?;
+    match bytes.get(end).map(|&c| meaning(c)) {
+        None => Ok(()),
+        Some(W) => {
+            let fraction = number(bytes, end + 1).1;
+            expect(fraction, fraction > end + 1 && fraction == bytes.len(), Rule::IbipSuffix)
+        }
+        Some(_) => Err(ParseError::new(Rule::IbipSuffix, end)),
+    }
 }
 
 /// What is wrong with a byte that is no digit: it has no place in an IBIp at all, or not here.

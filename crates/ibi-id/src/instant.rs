@@ -224,8 +224,9 @@ fn rfc3339(bytes: &[u8]) -> Result<Instant, ParseError> {
     let (offset, end) = match separator(zone, b"Zz+-")? {
         b'Z' | b'z' => (0, zone + 1),
         sign => {
-            let (hours, minutes) = (two(zone + 1)?, two(zone + 4)?);
+            let hours = two(zone + 1)?;
             separator(zone + 3, b":")?;
+            let minutes = two(zone + 4)?;
             if hours > 23 || minutes > 59 {
                 return Err(shape(zone));
             }

@@ -5,8 +5,9 @@ use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use crate::diagnosis::diagnose;
 use crate::uniqueness::{NotUnique, host_not_unique, ip_not_unique};
-use crate::{Host, Ibip, Instant, Legacy, ParseError, Repository, Rule};
+use crate::{Host, Ibip, Instant, Legacy, ParseError, Repository};
 
 /// The longest label that is read or written, in bytes (1.4).
 pub const LONGEST_LABEL: usize = 255;
@@ -60,39 +61,15 @@ impl<'a> Label<&'a str> {
     /// every legacy label has in its first word, is no character of an `ibip`.
     #[inline]
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
-        match Ibip::parse(text) {
+        match Ibip::read(text) {
             Ok(label) => Ok(Label::Ibip(label)),
-            Err(as_ibip) => match Repository::parse(text) {
+            Err(_) => match Repository::parse(text) {
                 Ok(label) => Ok(Label::Repository(label)),
-                Err(as_repository) => Self::legacy_or_error(text, as_ibip, as_repository),
+                Err(as_repository) => match Legacy::parse(text) {
+                    Ok(label) => Ok(Label::Legacy(label)),
+                    Err(as_legacy) => Err(diagnose(text, as_repository, as_legacy)),
+                },
             },
-        }
-    }
-
-    /// What is neither an `ibip` nor a repository name: a legacy label, or the error that fits its shape best.
-    #[cold]
-    fn legacy_or_error(
-        text: &'a str,
-        as_ibip: ParseError,
-        as_repository: ParseError,
-    ) -> Result<Self, ParseError> {
-        let slashes = text.matches('/').count();
-        let head = text.split('/').next().unwrap_or_default();
-        if text.is_empty() {
-            Err(ParseError::new(Rule::Empty, 0))
-        } else if text.len() > LONGEST_LABEL {
-            Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL))
-        } else if head.ends_with(':') && text[head.len()..].starts_with("//") {
-            Err(ParseError::new(Rule::WebAddress, 0))
-        } else if slashes > 1 || head.contains(['.', '-', '@']) {
-            // A dot, a hyphen or an @ before the slash: a host name that lost the rest.
-            Err(as_repository)
-        } else if slashes == 0 || head.is_empty() {
-            Err(ParseError::new(Rule::Form, head.len()))
-        } else if head.contains('Z') {
-            Legacy::parse(text).map(Label::Legacy)
-        } else {
-            Err(as_ibip)
         }
     }
 }
@@ -175,11 +152,10 @@ impl<S: AsRef<str>> Label<S> {
 
     /// The same label with its own copy of the text.
     pub fn into_owned(self) -> Label {
-        let own = |text: S| Box::from(text.as_ref());
         match self {
-            Label::Repository(label) => Label::Repository(label.map(own)),
-            Label::Ibip(label) => Label::Ibip(label.map(own)),
-            Label::Legacy(label) => Label::Legacy(label.map(own)),
+            Label::Repository(label) => Label::Repository(label.into_owned()),
+            Label::Ibip(label) => Label::Ibip(label.into_owned()),
+            Label::Legacy(label) => Label::Legacy(label.into_owned()),
         }
     }
 }
@@ -197,9 +173,9 @@ impl FromStr for Label {
 impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Label<T>> for Label<S> {
     fn eq(&self, other: &Label<T>) -> bool {
         match (self, other) {
-            (Label::Repository(a), Label::Repository(b)) => a.meaning() == b.meaning(),
-            (Label::Ibip(a), Label::Ibip(b)) => a.meaning() == b.meaning(),
-            (Label::Legacy(a), Label::Legacy(b)) => a.spelling() == b.spelling(),
+            (Label::Repository(a), Label::Repository(b)) => a == b,
+            (Label::Ibip(a), Label::Ibip(b)) => a == b,
+            (Label::Legacy(a), Label::Legacy(b)) => a == b,
             _ => false,
         }
     }
@@ -211,9 +187,9 @@ impl<S: AsRef<str>> Hash for Label<S> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.form().hash(state);
         match self {
-            Label::Repository(label) => label.meaning().hash(state),
-            Label::Ibip(label) => label.meaning().hash(state),
-            Label::Legacy(label) => label.spelling().hash(state),
+            Label::Repository(label) => label.hash(state),
+            Label::Ibip(label) => label.hash(state),
+            Label::Legacy(label) => label.hash(state),
         }
     }
 }

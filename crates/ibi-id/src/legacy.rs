@@ -1,6 +1,7 @@
 //! The legacy form, from before 2009: read, recorded and resolved, never minted (1.3).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::digits::value_53;
 use crate::ibip::FIRST_SECOND;
@@ -53,9 +54,29 @@ impl<S: AsRef<str>> Legacy<S> {
         &self.spelling()[usize::from(self.suffix)..]
     }
 
-    pub(crate) fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Legacy<T> {
+    /// The same label with its own copy of the text.
+    pub fn into_owned(self) -> Legacy {
+        self.map(|text| Box::from(text.as_ref()))
+    }
+
+    fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Legacy<T> {
         let Self { spelling: found, suffix, instant } = self;
         Legacy { spelling: spelling(found), suffix, instant }
+    }
+}
+
+/// By every byte (1.3).
+impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Legacy<T>> for Legacy<S> {
+    fn eq(&self, other: &Legacy<T>) -> bool {
+        self.spelling() == other.spelling()
+    }
+}
+
+impl<S: AsRef<str>> Eq for Legacy<S> {}
+
+impl<S: AsRef<str>> Hash for Legacy<S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.spelling().hash(state);
     }
 }
 

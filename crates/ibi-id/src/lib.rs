@@ -24,6 +24,7 @@
 
 mod address;
 mod civil;
+mod diagnosis;
 mod digits;
 pub mod distributor;
 mod error;

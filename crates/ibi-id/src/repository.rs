@@ -1,6 +1,7 @@
 //! Form `rep`: the name of the uniform repository, domain based (1.1).
 
 use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
 use std::num::NonZeroU16;
 
 use crate::civil::{Civil, Positions};
@@ -37,7 +38,12 @@ impl<'a> Repository<&'a str> {
         let word_end = host::word(bytes, word)?;
         let (port, slash) = port(bytes, word_end)?;
         let suffix = slash_after(bytes, slash, if slash == word_end { Rule::HostWord } else { Rule::Port })?;
-        let instant = date(bytes, suffix)?;
+        // Grammar first, then meaning (1.4): what is wrong with the port is said if the date is written right.
+        let (port, instant) = match (port, date(bytes, suffix)) {
+            (Some(port), instant) => (port, instant?),
+            (None, Err(error)) if error.rule().is_of_dates_grammar() => return Err(error),
+            (None, _) => return Err(ParseError::new(Rule::Port, word_end + 1)),
+        };
         Ok(Self {
             spelling: text,
             subdomain_end: subdomain_end as u8,
@@ -82,13 +88,33 @@ impl<S: AsRef<str>> Repository<S> {
         &self.spelling()[usize::from(self.suffix)..]
     }
 
-    pub(crate) fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Repository<T> {
+    /// The same label with its own copy of the text.
+    pub fn into_owned(self) -> Repository {
+        self.map(|text| Box::from(text.as_ref()))
+    }
+
+    fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Repository<T> {
         let Self { spelling: found, subdomain_end, word, suffix, port, instant } = self;
         Repository { spelling: spelling(found), subdomain_end, word, suffix, port, instant }
     }
 
-    pub(crate) fn meaning(&self) -> (Host<'_>, u16, Instant) {
+    fn meaning(&self) -> (Host<'_>, u16, Instant) {
         (self.host(), self.port, self.instant)
+    }
+}
+
+/// By host, port and instant (1.3).
+impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Repository<T>> for Repository<S> {
+    fn eq(&self, other: &Repository<T>) -> bool {
+        self.meaning() == other.meaning()
+    }
+}
+
+impl<S: AsRef<str>> Eq for Repository<S> {}
+
+impl<S: AsRef<str>> Hash for Repository<S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.meaning().hash(state);
     }
 }
 
@@ -117,16 +143,12 @@ pub struct RepositoryPrefix {
 impl RepositoryPrefix {
     /// The prefix of a host (algorithm 1, D1): `mtc-m18.sid.inpe.br`, port 80, is `sid.inpe.br/mtc-m18`.
     ///
-    /// No port is [`DEFAULT_PORT`]. Refused when labels under it could be too long.
-    pub fn new(host: Host<'_>, port: Option<NonZeroU16>) -> Result<Self, ParseError> {
-        const LONGEST_SUFFIX: usize = "/9999/12.31.23.59.59.999999999999".len();
+    /// No port is [`DEFAULT_PORT`].
+    pub fn new(host: Host<'_>, port: Option<NonZeroU16>) -> Self {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = write_prefix(host, port.map_or(DEFAULT_PORT, NonZeroU16::get), &mut text);
-        if text.len() + LONGEST_SUFFIX > LONGEST_LABEL {
-            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL - LONGEST_SUFFIX));
-        }
-        Ok(Self { text })
+        Self { text }
     }
 
     /// The canonical prefix: `sid.inpe.br/mtc-m18`.
@@ -134,9 +156,13 @@ impl RepositoryPrefix {
         &self.text
     }
 
-    /// The label for an instant, canonical.
-    pub fn label(&self, at: Instant) -> String {
-        format!("{}/{}", self.text, suffix(at))
+    /// The label for an instant, canonical; refused when it would be too long (1.4).
+    pub fn label(&self, at: Instant) -> Result<String, ParseError> {
+        let label = format!("{}/{}", self.text, suffix(at));
+        if label.len() > LONGEST_LABEL {
+            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+        }
+        Ok(label)
     }
 }
 
@@ -184,11 +210,11 @@ fn slash_after(bytes: &[u8], at: usize, otherwise: Rule) -> Result<usize, ParseE
     }
 }
 
-/// Reads `[ ("." | "@") port ]`: the port, and where it ends.
+/// Reads `[ ("." | "@") port ]`: the port, if it is one, and where it ends.
 #[inline]
-fn port(bytes: &[u8], at: usize) -> Result<(u16, usize), ParseError> {
+fn port(bytes: &[u8], at: usize) -> Result<(Option<u16>, usize), ParseError> {
     if !matches!(bytes.get(at), Some(b'.' | b'@')) {
-        return Ok((DEFAULT_PORT, at));
+        return Ok((Some(DEFAULT_PORT), at));
     }
     let start = at + 1;
     let (mut port, mut end) = (0_u32, start);
@@ -196,20 +222,16 @@ fn port(bytes: &[u8], at: usize) -> Result<(u16, usize), ParseError> {
         port = (port * 10 + u32::from(digit - b'0')).min(u32::from(u16::MAX) + 1);
         end += 1;
     }
-    match u16::try_from(port) {
-        Ok(port @ 1..) => Ok((port, end)),
-        _ => Err(ParseError::new(Rule::Port, start)),
+    if end == start {
+        return Err(ParseError::new(Rule::Port, start));
     }
+    Ok((u16::try_from(port).ok().filter(|port| *port > 0), end))
 }
 
 /// Reads the suffix, to the end of the text.
 #[inline]
 fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
-    let shape = |at| match bytes.get(at) {
-        // Text that ends too soon, or goes on with one more part.
-        None | Some(b'/') => ParseError::new(Rule::RepositoryParts, at),
-        Some(_) => ParseError::new(Rule::DateShape, at),
-    };
+    let shape = |at| ParseError::new(Rule::DateShape, at);
     let two = |at: usize| match bytes.get(at..at + 2) {
         Some(&[high @ b'0'..=b'9', low @ b'0'..=b'9']) => Ok((high - b'0') * 10 + (low - b'0')),
         _ => Err(shape(crate::instant::digits_from(bytes, at))),
@@ -218,11 +240,20 @@ fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
         Some(&c) if c == expected => Ok(()),
         _ => Err(shape(at)),
     };
+    match crate::instant::digits_from(bytes, at.min(bytes.len())) - at {
+        // A part that is not there, or a year of one to three digits.
+        0 if bytes.len() == at => return Err(ParseError::new(Rule::RepositoryParts, at)),
+        digits @ 1..=3 if matches!(bytes.get(at + digits), Some(b'/') | None) => {
+            return Err(ParseError::new(Rule::Year, at));
+        }
+        _ => {}
+    }
     let year = u16::from(two(at)?) * 100 + u16::from(two(at + 2)?);
     match bytes.get(at + 4) {
-        Some(b'/') => {}
+        Some(b'/') if bytes.len() > at + 5 => {}
         Some(b'0'..=b'9') => return Err(ParseError::new(Rule::Year, at)),
-        _ => return Err(shape(at + 4)),
+        Some(b'/') | None => return Err(ParseError::new(Rule::RepositoryParts, bytes.len())),
+        Some(_) => return Err(shape(at + 4)),
     }
     let positions =
         Positions { year: at, month: at + 5, day: at + 8, hour: at + 11, minute: at + 14, second: at + 17 };
@@ -240,8 +271,10 @@ fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
     } else {
         (0, 0, positions.minute + 2)
     };
-    if end != bytes.len() {
-        return Err(shape(end));
+    match bytes.get(end) {
+        None => {}
+        Some(b'/') => return Err(ParseError::new(Rule::Extra, end)),
+        Some(_) => return Err(shape(end)),
     }
     Instant::from_civil(Civil { year, month, day, hour, minute, second }, picos, &positions)
 }

@@ -43,7 +43,9 @@ impl NotUnique {
             NotUnique::Translated => "it stands for another address (mapped, translated or tunnelled)",
             NotUnique::Reserved => "it is a reserved address, which no machine was given",
             NotUnique::LocalName => "it is a local name, which many networks use",
-            NotUnique::ReservedName => "it is a name kept for documentation and tests",
+            NotUnique::ReservedName => {
+                "it is a name kept for documentation, for tests or for the Internet's own use"
+            }
         }
     }
 }
@@ -72,7 +74,11 @@ fn v4_not_unique(ip: Ipv4Addr) -> Option<NotUnique> {
             Some(NotUnique::Documentation)
         }
         [224..=239, ..] => Some(NotUnique::Multicast),
-        [0, ..] | [192, 0, 0, _] | [192, 88, 99, _] | [240..=255, ..] => Some(NotUnique::Reserved),
+        // Anycast (AS112, AMT, 6to4): many machines answer under one address.
+        [192, 31, 196, _] | [192, 52, 193, _] | [192, 175, 48, _] | [192, 88, 99, _] => {
+            Some(NotUnique::Reserved)
+        }
+        [0, ..] | [192, 0, 0, _] | [240..=255, ..] => Some(NotUnique::Reserved),
         _ => None,
     }
 }
@@ -88,8 +94,8 @@ fn v6_not_unique(ip: Ipv6Addr) -> Option<NotUnique> {
         [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, ..] | [0x2001, 0, ..] | [0x2002, ..] => {
             Some(NotUnique::Translated)
         }
-        // 2001::/23: protocols and anycast, no single machine.
-        [0x2001, 0..=0x1ff, ..] => Some(NotUnique::Reserved),
+        // 2001::/23 and AS112: protocols and anycast, no single machine.
+        [0x2001, 0..=0x1ff, ..] | [0x2620, 0x4f, 0x8000, ..] => Some(NotUnique::Reserved),
         [0x2000..=0x3fff, ..] => None,
         _ => Some(NotUnique::Reserved),
     }
@@ -97,7 +103,7 @@ fn v6_not_unique(ip: Ipv6Addr) -> Option<NotUnique> {
 
 /// Why a host name is not globally unique, if it is not.
 pub fn host_not_unique(host: Host<'_>) -> Option<NotUnique> {
-    const LOCAL: [&str; 10] = [
+    const LOCAL: [&str; 11] = [
         "localhost",
         "localdomain",
         "local",
@@ -108,8 +114,9 @@ pub fn host_not_unique(host: Host<'_>) -> Option<NotUnique> {
         "home",
         "lan",
         "alt",
+        "workgroup",
     ];
-    const RESERVED: [&str; 3] = ["test", "example", "invalid"];
+    const RESERVED: [&str; 4] = ["test", "example", "invalid", "arpa"];
     let mut words = host.words_from_the_end();
     let (last, before) = (words.next()?, words.next());
     let is = |word: &str, list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));

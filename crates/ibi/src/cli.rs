@@ -107,7 +107,7 @@ pub(crate) struct Encode {
     #[arg(long, value_name = "HOST", group = "from", value_parser = host)]
     pub(crate) host: Option<String>,
     /// IP address: gives the form `ibip`
-    #[arg(long, value_name = "ADDRESS", group = "from")]
+    #[arg(long, value_name = "ADDRESS", group = "from", value_parser = address)]
     pub(crate) ip: Option<IpAddr>,
     /// Port; left out of the label when it is 80 with a host, 800 with an address [default: those]
     #[arg(long, value_parser = port)]
@@ -186,7 +186,7 @@ pub(crate) struct MinterInit {
     #[arg(long, requires = "host", value_parser = port)]
     pub(crate) port: Option<NonZeroU16>,
     /// IP address, for labels of the form `ibip`
-    #[arg(long, value_name = "ADDRESS", group = "from")]
+    #[arg(long, value_name = "ADDRESS", group = "from", value_parser = address)]
     pub(crate) ip: Option<IpAddr>,
     /// Port of the address [default: 800, left out of labels]
     #[arg(long, value_name = "PORT", requires = "ip", value_parser = port)]
@@ -254,6 +254,10 @@ pub(crate) struct Mint {
 
 fn host(text: &str) -> Result<String, ibi_id::ParseError> {
     Host::parse(text).map(|host| host.to_string())
+}
+
+fn address(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse().map_err(|_| "an address is written as in 150.163.34.243 or 2001:252:0:1::2008:6")
 }
 
 fn port(text: &str) -> Result<NonZeroU16, &'static str> {

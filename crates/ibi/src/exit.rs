@@ -1,5 +1,6 @@
 //! How commands end, and what the exit status says.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use ibi_archive::Refusal;
@@ -73,5 +74,15 @@ pub(crate) fn report(result: Result<Answer, Failure>) -> ExitCode {
             crate::io::say(format_args!("error: {failure}"));
             ExitCode::from(failure.status())
         }
+    }
+}
+
+/// Prints help that was asked for, or what was wrong with the command line.
+pub(crate) fn report_usage(message: &clap::Error) -> ExitCode {
+    let printed = message.print().and_then(|()| std::io::stdout().flush());
+    match printed {
+        Err(error) if !message.use_stderr() => report(Err(Failure::Write(error))),
+        // 0 for help, 2 for a mistake.
+        _ => ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2)),
     }
 }

@@ -13,13 +13,36 @@ pub(crate) fn say(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Text of strangers, made safe to print: control characters, which can steer a terminal, are escaped.
+/// Text of strangers, made safe to print: characters that steer a terminal are escaped.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
     Cow::Owned(text.chars().map(escape).collect())
+}
+
+/// Control characters, and those that turn the direction of writing or have no width.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// JSON on one line, in which characters that steer a terminal are escaped.
+struct OneLine;
+
+impl serde_json::ser::Formatter for OneLine {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        if fragment.is_ascii() && !fragment.contains('\u{7f}') {
+            return writer.write_all(fragment.as_bytes());
+        }
+        fragment.chars().try_for_each(|c| match steers(c) {
+            // All of them lie below U+10000.
+            true => write!(writer, "\\u{:04x}", u32::from(c)),
+            false => write!(writer, "{c}"),
+        })
+    }
 }
 
 /// Standard output, buffered.
@@ -40,7 +63,8 @@ impl Output {
 
     /// One JSON object on a line of its own.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        serde_json::to_writer(&mut self.0, value).map_err(|error| Failure::Write(error.into()))?;
+        let mut serializer = serde_json::Serializer::with_formatter(&mut self.0, OneLine);
+        value.serialize(&mut serializer).map_err(|error| Failure::Write(error.into()))?;
         self.0.write_all(b"\n").map_err(Failure::Write)
     }
 
@@ -59,6 +83,7 @@ pub(crate) struct Lines<R> {
     taken: usize,
     /// A line that did not lie in the buffer whole.
     line: Vec<u8>,
+    first: bool,
 }
 
 impl Lines<Stdin> {
@@ -74,7 +99,12 @@ impl Lines<Stdin> {
 
 impl<R: Read> Lines<R> {
     fn new(reader: R) -> Self {
-        Self { reader: BufReader::with_capacity(LONGEST_LINE, reader), taken: 0, line: Vec::new() }
+        Self {
+            reader: BufReader::with_capacity(LONGEST_LINE, reader),
+            taken: 0,
+            line: Vec::new(),
+            first: true,
+        }
     }
 
     /// The next line, with bytes that are no text replaced. Before it waits for more, what was written so far is
@@ -84,12 +114,16 @@ impl<R: Read> Lines<R> {
         if self.reader.buffer().is_empty() {
             output.flush()?;
         }
-        let line = self.next_bytes().map_err(Failure::Read)?;
-        Ok(line.map(|line| String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line))))
+        let first = std::mem::take(&mut self.first);
+        let Some(line) = self.next_bytes().map_err(Failure::Read)? else { return Ok(None) };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Some editors begin a file with a byte order mark.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| first).unwrap_or(line);
+        Ok(Some(String::from_utf8_lossy(line)))
     }
 
     fn next_bytes(&mut self) -> io::Result<Option<&[u8]>> {
-        if self.reader.fill_buf()?.is_empty() {
+        if fill(&mut self.reader)?.is_empty() {
             return Ok(None);
         }
         if let Some(end) = newline(self.reader.buffer()) {
@@ -98,7 +132,7 @@ impl<R: Read> Lines<R> {
         }
         self.line.clear();
         loop {
-            let buffer = self.reader.fill_buf()?;
+            let buffer = fill(&mut self.reader)?;
             let end = newline(buffer);
             let part = &buffer[..end.unwrap_or(buffer.len())];
             let room = LONGEST_LINE - self.line.len();
@@ -110,6 +144,16 @@ impl<R: Read> Lines<R> {
             }
         }
     }
+}
+
+/// What is buffered, read anew if there is nothing; a signal is no reason to stop.
+fn fill<R: Read>(reader: &mut BufReader<R>) -> io::Result<&[u8]> {
+    while let Err(error) = reader.fill_buf() {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(reader.buffer())
 }
 
 fn newline(bytes: &[u8]) -> Option<usize> {

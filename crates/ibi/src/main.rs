@@ -14,5 +14,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    exit::report(commands::run(cli::Cli::parse().command))
+    match cli::Cli::try_parse() {
+        Ok(cli) => exit::report(commands::run(cli.command)),
+        Err(message) => exit::report_usage(&message),
+    }
 }

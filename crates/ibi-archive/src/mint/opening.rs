@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::Path;
 
-use ibi_id::{Host, IbipPrefix, Instant, RepositoryPrefix, host_not_unique, ip_not_unique};
+use ibi_id::{Host, IbipPrefix, Instant, LONGEST_LABEL, RepositoryPrefix, host_not_unique, ip_not_unique};
 use ibi_store::{Claims, Damage, Edition, FileMarks, Mark, Run, State, Subsystem};
 
 use crate::mint::clock::{Clock, Reading};
@@ -12,6 +12,9 @@ use crate::mint::minter::Minter;
 use crate::mint::rules::Limits;
 use crate::mint::used;
 use crate::{Refusal, Stop};
+
+/// The longest prefix whose labels all fit (clause 1.4), with the nine fraction digits that are minted.
+const LONGEST_PREFIX: usize = LONGEST_LABEL - "/9999/12.31.23.59.59.999999999".len();
 
 /// What a subsystem is started from.
 #[derive(Debug, Clone)]
@@ -59,10 +62,13 @@ fn subsystem(from: &From<'_>, random: [u8; 16]) -> Result<Subsystem, Refusal> {
             return Err(Refusal::NotUnique { from: ip.to_string(), reason });
         }
     }
-    let rep = from.host.map(|(host, port)| RepositoryPrefix::new(host, port)).transpose();
+    let rep = from.host.map(|(host, port)| RepositoryPrefix::new(host, port).as_str().to_owned());
+    if let Some(prefix) = rep.as_ref().filter(|prefix| prefix.len() > LONGEST_PREFIX) {
+        return Err(Refusal::PrefixTooLong { length: prefix.len(), most: LONGEST_PREFIX });
+    }
     Ok(Subsystem {
         id: format!("{:032x}", u128::from_be_bytes(random)),
-        rep: rep.map_err(Refusal::Prefix)?.map(|prefix| prefix.as_str().to_owned()),
+        rep,
         ibip: from.ip.map(|(ip, port)| IbipPrefix::new(ip, port).as_str().to_owned()),
         edition: from.edition,
     })

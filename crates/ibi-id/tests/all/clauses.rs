@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 
 use ibi_id::{
-    Granularity, Host, IbipPrefix, Instant, Label, NotUnique, RepositoryPrefix, Rule, distributor,
-    host_not_unique, ibip, ip_not_unique, repository,
+    Granularity, Host, Ibip, IbipPrefix, Instant, Label, Legacy, NotUnique, Repository, RepositoryPrefix,
+    Rule, distributor, host_not_unique, ibip, ip_not_unique, repository,
 };
 
 fn at(text: &str) -> Instant {
@@ -30,10 +30,10 @@ fn canonical(label: &str, expected: &str) {
 
 #[test]
 fn clause_1_1_building_a_repository_name() {
-    let prefix = |host, number| RepositoryPrefix::new(Host::parse(host).unwrap(), port(number)).unwrap();
+    let prefix = |host, number| RepositoryPrefix::new(Host::parse(host).unwrap(), port(number));
     assert_eq!(prefix("mtc-m18.sid.inpe.br", 80).as_str(), "sid.inpe.br/mtc-m18");
     assert_eq!(prefix("MTC-m18.sid.INPE.br.", 8080).as_str(), "sid.inpe.br/mtc-m18.8080");
-    assert_eq!(prefix("a.b", 80).label(at("2026-01-02T03:04:00Z")), "b/a/2026/01.02.03.04");
+    assert_eq!(prefix("a.b", 80).label(at("2026-01-02T03:04:00Z")).unwrap(), "b/a/2026/01.02.03.04");
     assert_eq!(repository::suffix(at("2026-01-02T03:04:00.5Z")).as_str(), "2026/01.02.03.04.00.5");
     assert_eq!(repository::suffix(at("0001-01-01T00:00:09Z")).as_str(), "0001/01.01.00.00.09");
 }
@@ -44,18 +44,24 @@ fn clause_1_1_the_grammar() {
     refused("sid.inpe.br/-m18/2009/02.16.17.46", Rule::HostWord, 12);
     refused("sid.inpe.br/m18-/2009/02.16.17.46", Rule::HostWord, 15);
     refused("sid.inpe.br/mtc_m18/2009/02.16.17.46", Rule::HostWord, 15);
-    refused("sid.inpe.br/mtc m18/2009/02.16.17.46", Rule::HostWord, 15);
+    refused("sid.inpe.br/mtc m18/2009/02.16.17.46", Rule::Invisible, 15);
     refused("sid.inpe.9r/mtc-m18/2009/02.16.17.46", Rule::HostLastWord, 9);
     refused("sid.inpe.br/mtc-m18.8o/2009/02.16.17.46", Rule::Port, 21);
     refused("sid.inpe.br/mtc-m18@/2009/02.16.17.46", Rule::Port, 20);
     refused("sid.inpe.br/mtc-m18", Rule::RepositoryParts, 19);
     refused("sid.inpe.br/mtc-m18/2009", Rule::RepositoryParts, 24);
-    refused("sid.inpe.br/mtc-m18/2009/02.16.17", Rule::RepositoryParts, 33);
-    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46/doc", Rule::RepositoryParts, 36);
+    refused("sid.inpe.br/mtc-m18/", Rule::RepositoryParts, 20);
+    refused("sid.inpe.br/mtc-m18/2009/", Rule::RepositoryParts, 25);
+    refused("mtc-m18.sid.inpe.br/2009/02.16.17.46", Rule::RepositoryParts, 36);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17", Rule::DateShape, 33);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46.", Rule::DateShape, 37);
+    refused("sid.inpe.br/mtc-m18/209/02.16.17.46", Rule::Year, 20);
+    refused("sid.inpe.br/mtc-m18/2x09/02.16.17.46", Rule::DateShape, 21);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46/doc", Rule::Extra, 36);
     refused("sid.inpe.br/mtc-m18/2009/02-16.17.46", Rule::DateShape, 27);
     refused("sid.inpe.br/mtc-m18/2009/2.16.17.46", Rule::DateShape, 26);
-    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46.1", Rule::RepositoryParts, 38);
-    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46 ", Rule::DateShape, 36);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46.1", Rule::DateShape, 38);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46x", Rule::DateShape, 36);
     assert!(Label::parse("x.y.z-9.a1/9/2009/02.16.17.46").is_ok());
 }
 
@@ -81,6 +87,8 @@ fn clause_1_2_the_grammar() {
     refused("8JMKD3MGP8W/34PGRBSX", Rule::IbipSuffix, 19);
     refused("8JMKD3MGP8W/34PGRBSW", Rule::IbipSuffix, 20);
     refused("8JMKD3MGP8W/34PGRBSW3W3", Rule::IbipSuffix, 21);
+    refused("8JMKD3MGP8W/34PGRBS/doc/paper.pdf", Rule::Extra, 19);
+    refused("kLwpN6zZ/kfnE/", Rule::Extra, 13);
     refused("8JMKD3MGP8W34PGRBS", Rule::Form, 18);
     refused("8JMKD3MGP8W", Rule::Form, 11);
 }
@@ -136,6 +144,9 @@ fn clause_1_3_legacy_labels_are_case_sensitive() {
     assert_ne!(label, Label::parse("klwpN6zZ/kfnE").unwrap());
     assert_ne!(label, Label::parse("kLwpN6zZ/2kfnE").unwrap(), "no folding, not even of leading zeros");
     refused("apm77z/uajft", Rule::LegacyLowerZ, 5);
+    refused("83lx3pfwxqzebbx/hwitk", Rule::LegacyLowerZ, 10);
+    let without_z = Legacy::parse("kLwpN6/kfnE").unwrap_err();
+    assert_eq!((without_z.rule(), without_z.position()), (Rule::LegacyWord, 6));
     refused("kLwpN6zZ/kfnl", Rule::LegacyDigit, 12);
     refused("kLwpN6zZ/", Rule::LegacyDigit, 9);
     refused("kLwpNéZ/kfnE", Rule::LegacyWord, 5);
@@ -146,7 +157,13 @@ fn clause_1_3_legacy_labels_are_case_sensitive() {
 fn clause_1_4_bounds() {
     refused("", Rule::Empty, 0);
     refused("/", Rule::Form, 0);
-    refused("http://urlib.net/8JMKD3MGP8W/34PGRBS", Rule::WebAddress, 0);
+    refused("http://urlib.net/8JMKD3MGP8W/34PGRBS", Rule::Scheme, 0);
+    refused("ibi:8JMKD3MGP8W/34PGRBS", Rule::Scheme, 0);
+    for (invisible, position) in [(" 8JMKD3MGP8W/34PGRBS", 0), ("8JMKD3MGP8W/34PGRBS\t", 19)] {
+        refused(invisible, Rule::Invisible, position);
+    }
+    refused("\u{feff}8JMKD3MGP8W/34PGRBS", Rule::Invisible, 0);
+    refused("sid.inpe.br/mtc-m18/2009/02.16.17.46\u{a0}", Rule::Invisible, 36);
     refused("sid.inpe.br/mtc-m18/0000/02.16.17.46", Rule::Year, 20);
     refused("sid.inpe.br/mtc-m18/20090/02.16.17.46", Rule::Year, 20);
     refused("sid.inpe.br/mtc-m18/2009/13.16.17.46", Rule::Month, 25);
@@ -168,6 +185,99 @@ fn clause_1_4_bounds() {
 }
 
 #[test]
+fn clause_1_4_grammar_first_then_meaning() {
+    refused("ABCW/DE0", Rule::IbipCharacter, 7);
+    refused("8JMKD3MGP8W2/34PG0", Rule::IbipCharacter, 17);
+    refused("ABCW/34W3W3", Rule::IbipSuffix, 9);
+    refused("ABCW/", Rule::IbipSuffix, 5);
+    refused("8JMKD3MGP8W2/34X", Rule::IbipSuffix, 15);
+    refused("sid.inpe.br/m@0/20x9/02.16.17.46", Rule::DateShape, 18);
+    refused("sid.inpe.br/m@0/2009/02.30.17.46", Rule::Port, 14);
+}
+
+/// A number in base 27.
+fn in_base_27(mut number: u128) -> String {
+    let mut digits = String::new();
+    while number > 0 {
+        digits.insert(0, char::from(b"23456789ABCDEFGHJKLMNPQRSTU"[(number % 27) as usize]));
+        number /= 27;
+    }
+    digits
+}
+
+/// The number that an address's text spells, in base 27.
+fn coded(text: &str, base: u128) -> u128 {
+    let digit = |c| "0123456789abcdef".find(c).map_or(base - 1, |digit| digit as u128);
+    text.chars().fold(0, |number, c| number * base + digit(c))
+}
+
+#[test]
+fn clause_1_4_numbers_beyond_every_limit_do_not_wrap_around() {
+    for beyond in [1_u128 << 64, 3 << 64, 7 << 64] {
+        for port in [1, 800, 65_535] {
+            refused(&format!("8JMKD3MGP8W{}/34PGRBS", in_base_27(beyond + port)), Rule::Port, 11);
+        }
+        for seconds in [5, 427_571_160] {
+            refused(&format!("8JMKD3MGP8W/{}", in_base_27(beyond + seconds)), Rule::InstantRange, 12);
+        }
+        for fraction in [5, 25, 999_999_999_999] {
+            refused(&format!("8JMKD3MGP8W/34PGRBSW{}", in_base_27(beyond + fraction)), Rule::Fraction, 20);
+        }
+        let ip = coded("150.163.34.243", 11);
+        refused(&format!("{}W/34PGRBS", in_base_27(beyond + ip)), Rule::IbipAddress, 0);
+    }
+    refused(&format!("8JMKD3MGP8W/34PGRBSW{}", in_base_27(1_000_000_000_000)), Rule::Fraction, 20);
+}
+
+#[test]
+fn clause_1_4_texts_that_are_no_address_are_refused() {
+    for text in [
+        "1.256.2.3",
+        "1.2.3.999",
+        "256.1.1.1",
+        "1000.1.1.1",
+        "1.01.1.1",
+        "1..1.1",
+        "1.1.1.",
+        "1.1.1.1.",
+        "...",
+        "1.1.1",
+        "1.1.1.1.1",
+        "1111111111111111",
+    ] {
+        refused(&format!("{}W/34PGRBS", in_base_27(coded(text, 11))), Rule::IbipAddress, 0);
+    }
+    for text in ["1:2:3", "1:2:3:4:5:6:7:8:9", "::1::", "12345::", ":1:2:3:4:5:6:7:8"] {
+        refused(&format!("{}X/34PGRBS", in_base_27(coded(text, 17))), Rule::IbipAddress, 0);
+    }
+    // Read although RFC 5952 writes it otherwise.
+    let label = format!("{}X/34PGRBS", in_base_27(coded("2001:252:0:1:0:0:2008:6", 17)));
+    canonical(&label, "7URMDHLL9SSN2D89MX/34PGRBS");
+}
+
+#[test]
+fn clause_1_4_labels_of_255_and_256_bytes() {
+    let labels = |length: usize| {
+        let (word, suffix) = ("a".repeat(63), "/2009/02.16.17.46");
+        let rep = format!("{word}.{word}.{word}/");
+        [
+            format!("{rep}{}{suffix}", "b".repeat(length - rep.len() - suffix.len())),
+            format!("{}8JMKD3MGP8W/34PGRBS", "2".repeat(length - 19)),
+            format!("{}/kfn", "Z".repeat(length - 4)),
+        ]
+    };
+    for label in labels(255) {
+        assert!(Label::parse(&label).is_ok(), "{label}");
+    }
+    for label in labels(256) {
+        refused(&label, Rule::LabelLength, 255);
+        let parsed =
+            [Repository::parse(&label).err(), Ibip::parse(&label).err(), Legacy::parse(&label).err()];
+        assert!(parsed.iter().all(|error| error.is_some_and(|error| error.rule() == Rule::LabelLength)));
+    }
+}
+
+#[test]
 fn clause_1_4_lengths() {
     let long = "a".repeat(63);
     let label = |word: &str| format!("{word}.br/m/2009/02.16.17.46");
@@ -180,11 +290,10 @@ fn clause_1_4_lengths() {
     assert_eq!(Label::parse(&longest).unwrap().spelling().len(), 255);
     assert_eq!(Host::parse(&format!("{many}.{}", "c".repeat(62))).unwrap_err().rule(), Rule::HostLength);
     assert_eq!(Host::parse("localhost").unwrap_err().rule(), Rule::HostTooFewWords);
-    let host = format!("{many}.{}", "c".repeat(40));
-    assert_eq!(
-        RepositoryPrefix::new(Host::parse(&host).unwrap(), port(80)).unwrap_err().rule(),
-        Rule::LabelLength
-    );
+    let host = format!("{many}.{}", "c".repeat(46));
+    let prefix = RepositoryPrefix::new(Host::parse(&host).unwrap(), port(80));
+    assert_eq!(prefix.label(at("2009-02-16T17:46:00Z")).unwrap().len(), 255);
+    assert_eq!(prefix.label(at("2009-02-16T17:46:01Z")).unwrap_err().rule(), Rule::LabelLength);
 }
 
 #[test]
@@ -314,6 +423,14 @@ fn clause_1_6_prefixes_that_are_not_globally_unique() {
         ("::", NotUnique::Reserved),
         ("4000::1", NotUnique::Reserved),
         ("2001:1::1", NotUnique::Reserved),
+        ("192.88.99.1", NotUnique::Reserved),
+        ("192.31.196.1", NotUnique::Reserved),
+        ("192.52.193.1", NotUnique::Reserved),
+        ("192.175.48.1", NotUnique::Reserved),
+        ("2620:4f:8000::1", NotUnique::Reserved),
+        ("fec0::1", NotUnique::Private),
+        ("2001:2::1", NotUnique::Documentation),
+        ("2001:0:1::1", NotUnique::Translated),
     ] {
         assert_eq!(ip(text), Some(reason), "{text}");
     }
@@ -321,10 +438,10 @@ fn clause_1_6_prefixes_that_are_not_globally_unique() {
     for unique in ["mtc-m18.sid.inpe.br", "local.inpe.br", "example.inpe.br", "home.example-x.com", "a.b"] {
         assert_eq!(host(unique), None, "{unique}");
     }
-    for local in ["archive.local", "x.localhost", "x.LAN.", "a.b.internal", "a.home.arpa"] {
+    for local in ["archive.local", "x.localhost", "x.LAN.", "a.b.internal", "a.home.arpa", "pc.workgroup"] {
         assert_eq!(host(local), Some(NotUnique::LocalName), "{local}");
     }
-    for reserved in ["x.test", "archive.example.org", "example.com", "x.invalid"] {
+    for reserved in ["x.test", "archive.example.org", "example.com", "x.invalid", "1.0.0.127.in-addr.arpa"] {
         assert_eq!(host(reserved), Some(NotUnique::ReservedName), "{reserved}");
     }
     let legacy = Label::parse("kLwpN6zZ/kfnE").unwrap();
@@ -364,6 +481,7 @@ fn instants_are_read_and_printed() {
         ("2009-02-16T17:46:00", Rule::Time),
         ("2009-02-16T17:46:00+3", Rule::Time),
         ("2009-02-16T17:46:00+24:00", Rule::Time),
+        ("2009-02-16T17:46:00+03:60", Rule::Time),
         ("2009-02-16T17:46:00ZZ", Rule::Time),
         ("2009-02-30T17:46:00Z", Rule::Day),
         ("2016-12-31T23:59:60Z", Rule::Second),
@@ -375,6 +493,32 @@ fn instants_are_read_and_printed() {
         assert_eq!(error.rule(), rule, "{bad}");
         assert!(error.position() <= bad.len(), "{bad}");
     }
+}
+
+#[test]
+fn an_offset_without_colon_is_refused_where_the_colon_is_missing() {
+    let error = "2009-02-16T17:46:00-0300".parse::<Instant>().unwrap_err();
+    assert_eq!((error.rule(), error.position()), (Rule::Time, 22));
+}
+
+#[test]
+fn instants_before_1970_are_floored_downwards() {
+    assert_eq!(at("1969-12-31T23:59:30.5Z").floor(Granularity::MINUTE), at("1969-12-31T23:59:00Z"));
+    assert_eq!(at("1969-12-31T23:59:30.5Z").floor(Granularity::SECOND), at("1969-12-31T23:59:30Z"));
+}
+
+#[test]
+fn the_forms_compare_and_are_kept_by_themselves() {
+    let a = Repository::parse("sid.INPE.br/mtc-m18@80/2009/02.16.17.46").unwrap();
+    let b = Repository::parse("sid.inpe.br/mtc-m18/2009/02.16.17.46").unwrap();
+    assert_eq!(a.into_owned(), b);
+    assert_eq!(HashSet::from([a, b]).len(), 1);
+    let (a, b) = (Ibip::parse("8jmkd3mgp8w/34pgrbs").unwrap(), Ibip::parse("8JMKD3MGP8W/34PGRBS").unwrap());
+    assert_eq!(a.into_owned(), b);
+    assert_eq!(HashSet::from([a, b]).len(), 1);
+    let a = Legacy::parse("kLwpN6zZ/kfnE").unwrap();
+    assert_eq!(a.into_owned(), a);
+    assert_ne!(a, Legacy::parse("klwpN6zZ/kfnE").unwrap());
 }
 
 #[test]

@@ -69,7 +69,7 @@ const HOST: &str = "([a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?\\.){1,4}[a-z]([a-z0-9-]{0
 fn canonical() -> impl Strategy<Value = String> {
     prop_oneof![
         (HOST, port(), instant(Instant::MIN.seconds())).prop_map(|(host, port, at)| {
-            RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port)).unwrap().label(at)
+            RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port)).label(at).unwrap()
         }),
         (ip(), port(), instant(ibip::FIRST_SECOND)).prop_map(|(ip, port, at)| IbipPrefix::new(
             ip,
@@ -112,7 +112,7 @@ proptest! {
     fn canonical_labels_are_what_the_norm_builds(
         host in HOST, ip in ip(), port in port(), at in instant(ibip::FIRST_SECOND)
     ) {
-        let prefix = RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port)).unwrap();
+        let prefix = RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port));
         prop_assert_eq!(prefix.as_str(), norm::algorithm_1(&host, port.get().into()));
         prop_assert_eq!(repository::suffix(at).to_string(), norm::algorithm_2(rational(at)));
         let text = match ip {

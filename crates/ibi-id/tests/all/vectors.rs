@@ -60,8 +60,8 @@ fn minted_labels() {
     for row in rows(&identifiers(), "mint") {
         let at: Instant = text(row, "unix").parse().unwrap();
         if let Some(host) = row["host"].as_str() {
-            let prefix = RepositoryPrefix::new(Host::parse(host).unwrap(), port(row)).unwrap();
-            assert_eq!(prefix.label(at), text(row, "rep"));
+            let prefix = RepositoryPrefix::new(Host::parse(host).unwrap(), port(row));
+            assert_eq!(prefix.label(at).unwrap(), text(row, "rep"));
         } else {
             let prefix = IbipPrefix::new(text(row, "ip").parse().unwrap(), port(row));
             assert_eq!(prefix.label(at).unwrap(), text(row, "ibip"));

@@ -9,11 +9,19 @@ use crate::exit::{Answer, Failure};
 
 pub(super) fn run(dir: Option<PathBuf>) -> Result<Answer, Failure> {
     let Some(dir) = dir else {
-        clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()).map_err(Failure::Write)?;
+        clap_mangen::Man::new(pages()).render(&mut std::io::stdout()).map_err(Failure::Write)?;
         return Ok(Answer::Yes);
     };
     std::fs::create_dir_all(&dir)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), &dir))
+        .and_then(|()| clap_mangen::generate_to(pages(), &dir))
         .map_err(|error| Failure::WriteFile { dir, error })?;
     Ok(Answer::Yes)
+}
+
+/// The commands without their `help` commands, which have no page of their own.
+fn pages() -> clap::Command {
+    fn without_help(command: clap::Command) -> clap::Command {
+        command.disable_help_subcommand(true).mut_subcommands(without_help)
+    }
+    without_help(Cli::command())
 }

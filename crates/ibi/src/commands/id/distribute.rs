@@ -16,22 +16,20 @@ pub(in crate::commands) fn run(command: &Distribute) -> Result<Answer, Failure> 
     let (mut last, mut number, mut all) = (None, 0_u64, true);
     while let Some(line) = lines.next(&mut output)? {
         number += 1;
-        let now = match line.parse::<Instant>() {
-            Ok(now) => now,
+        let turn = line.parse::<Instant>().and_then(|now| {
+            let turn = match command.edition {
+                Edition::Rtc2015 => distributor::next(last, now, granularity),
+                Edition::Nbr2011 => distributor::next_2011(last, now),
+            };
+            turn.ok_or(ParseError::NO_DATE_LEFT)
+        });
+        let turn = match turn {
+            Ok(turn) => turn,
             Err(error) => {
                 all = false;
                 refuse(&line, number, error, command.json, &mut output)?;
                 continue;
             }
-        };
-        let turn = match command.edition {
-            Edition::Rtc2015 => distributor::next(last, now, granularity),
-            Edition::Nbr2011 => distributor::next_2011(last, now),
-        };
-        let Some(turn) = turn else {
-            say(format_args!("line {number}: no date is left: the years end with 9999"));
-            all = false;
-            break;
         };
         last = Some(turn.mark);
         write(&line, turn, command.json, &mut output)?;

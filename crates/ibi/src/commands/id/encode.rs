@@ -29,7 +29,7 @@ fn build(command: &Encode) -> Result<String, ParseError> {
     }
     let host = Host::parse(command.host.as_deref().unwrap_or_default())?;
     warn_unless_unique(&host, host_not_unique(host));
-    Ok(RepositoryPrefix::new(host, command.port)?.label(command.at))
+    RepositoryPrefix::new(host, command.port).label(command.at)
 }
 
 fn warn_unless_unique(from: &dyn Display, not_unique: Option<NotUnique>) {

@@ -85,7 +85,7 @@ impl<'a> Record<'a> {
             output.text(format_args!("  {:<10} {:width$}^\n", "", "", width = before.chars().count()))?;
         }
         output.text(format_args!(
-            "  {:<10} {} (clause {}), byte {}\n",
+            "  {:<10} {} (clause {}), byte {} from 0\n",
             "rule",
             error.rule().code(),
             error.rule().clause(),
