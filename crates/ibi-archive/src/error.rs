@@ -11,17 +11,16 @@ use ibi_store::StoreError;
 #[non_exhaustive]
 pub enum Refusal {
     /// It would take longer than the caller allows.
-    #[error(
-        "this would need a wait of {}, and {} is allowed{}: allow more, ask for fewer labels, or take a finer \
-         granularity", seconds(.need), seconds(.allowed), if *.clock_behind { set_back(.need) } else { String::new() }
-    )]
+    #[error("{}", would_wait(.need, .allowed, *.now, *.ahead))]
     WouldWait {
         /// How long it would take.
         need: Duration,
         /// How long the caller allows.
         allowed: Duration,
-        /// Whether that is because the clock stands before the last label.
-        clock_behind: bool,
+        /// What the clock says.
+        now: Instant,
+        /// The end of the dates that are taken already, if that lies ahead of the clock.
+        ahead: Option<Instant>,
     },
     /// A longer wait than any caller may allow.
     #[error("a wait of {} is too long: {} is the most, so that the minter never runs far ahead of the clock",
@@ -169,6 +168,14 @@ pub(crate) fn seconds(time: &Duration) -> String {
     }
 }
 
-fn set_back(need: &Duration) -> String {
-    format!(", because the clock stands {} before the last label: it was set back", seconds(need))
+fn would_wait(need: &Duration, allowed: &Duration, now: Instant, ahead: Option<Instant>) -> String {
+    let wait = format!("this would need a wait of {}, and {} is allowed", seconds(need), seconds(allowed));
+    match ahead {
+        None => format!("{wait}: allow more (--max-wait), ask for fewer labels, or take a finer granularity"),
+        Some(last) => format!(
+            "{wait}: instants up to {last} are taken, and the clock says {now}. If the clock is behind, set it right. If \
+             it is right, wait until then; or, if they were taken while the clock was ahead, `ibi minter recover` goes on \
+             from now"
+        ),
+    }
 }

@@ -116,7 +116,7 @@ pub fn host_not_unique(host: Host<'_>) -> Option<NotUnique> {
         "alt",
         "workgroup",
     ];
-    const RESERVED: [&str; 4] = ["test", "example", "invalid", "arpa"];
+    const RESERVED: [&str; 5] = ["test", "example", "invalid", "arpa", "onion"];
     let mut words = host.words_from_the_end();
     let (last, before) = (words.next()?, words.next());
     let is = |word: &str, list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));

@@ -2,8 +2,8 @@
 //!
 //! A claim is a small file that is named after the prefix and locked while a minter runs; the lock dies with its
 //! holder. The files lie where all users of the machine meet: `/run/lock`, which a reboot empties, and `/var/tmp`,
-//! which it does not. The first of them is also a **witness**: it remembers the last mark of this boot, so that a
-//! state file put back from a backup is found out, however it was put back.
+//! which it does not. They are **witnesses** too: they remember the dates that were given out in this boot, by whichever
+//! folder, so that a state put back from a backup is found out, however it was put back.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -26,11 +26,11 @@ const FOLDERS: [&str; 2] = ["/run/lock", "/var/tmp"];
 #[derive(Debug)]
 pub struct Claims {
     files: Vec<File>,
-    /// What was found in the first file of each prefix when it was locked.
+    /// What was found in each file when it was locked.
     found: Vec<Option<Claim>>,
-    /// One file a prefix: where the last mark of this boot is remembered.
-    witnesses: Vec<usize>,
     us: Claim,
+    /// The size of each file: as much as our path and any mark need.
+    size: usize,
 }
 
 /// Who holds the prefixes of a subsystem, as far as its claims tell.
@@ -111,8 +111,9 @@ impl Claims {
     /// that is not running gives way.
     pub fn take(subsystem: &Subsystem, folder: &Path, take_over: bool) -> Result<Self, StoreError> {
         let folder = folder.canonicalize().map_err(StoreError::io("find", folder))?;
+        let size = (BLOCK + 2 * folder.as_os_str().len()).next_multiple_of(BLOCK);
         let us = Claim { state: subsystem.id.clone(), folder, process: std::process::id(), witness: None };
-        let mut claims = Self { files: Vec::new(), found: Vec::new(), witnesses: Vec::new(), us };
+        let mut claims = Self { files: Vec::new(), found: Vec::new(), us, size };
         for prefix in [&subsystem.rep, &subsystem.ibip].into_iter().flatten() {
             claims.take_prefix(prefix, take_over)?;
         }
@@ -120,20 +121,24 @@ impl Claims {
     }
 
     fn take_prefix(&mut self, prefix: &str, take_over: bool) -> Result<(), StoreError> {
-        let (first, mut refused) = (self.files.len(), None);
+        let (before, mut absent) = (self.files.len(), None);
         for path in paths(prefix) {
-            let file = match lock(&path) {
+            let file = match lock(&path, &self.us.folder) {
                 Ok(Some(file)) => file,
                 Ok(None) => {
                     let holder = Holder::of(read_path(&path));
                     return Err(StoreError::Held { what: format!("the prefix {prefix}"), holder });
                 }
                 Err(error) => {
+                    let there = path.symlink_metadata().is_ok();
+                    let refused = StoreError::Claim { prefix: prefix.to_owned(), path, error };
                     // A machine need not have both folders, nor let us write to both; but a claim that is there and
-                    // not ours to take is somebody's.
-                    let theirs = path.exists();
-                    refused = Some(StoreError::Claim { prefix: prefix.to_owned(), path, error });
-                    if theirs { break } else { continue }
+                    // cannot be taken is somebody's.
+                    if there {
+                        return Err(refused);
+                    }
+                    absent = Some(refused);
+                    continue;
                 }
             };
             let found = read(&file);
@@ -141,24 +146,22 @@ impl Claims {
                 && !take_over
                 && claim.is_of_another_folder(&self.us)
             {
-                return Err(StoreError::OtherFolder {
-                    prefix: prefix.to_owned(),
-                    folder: claim.folder.clone(),
+                let (prefix, folder) = (prefix.to_owned(), claim.folder.clone());
+                return Err(match claim.state == self.us.state {
+                    true => StoreError::Copy { prefix, folder },
+                    false => StoreError::OtherFolder { prefix, folder },
                 });
             }
-            if self.files.len() == first {
-                self.witnesses.push(first);
-                self.found.push(found);
-            }
+            self.found.push(found);
             self.files.push(file);
         }
-        match refused {
-            Some(error) if self.files.len() == first => Err(error),
+        match absent {
+            Some(refused) if self.files.len() == before => Err(refused),
             _ => Ok(()),
         }
     }
 
-    /// What is remembered of the last mark of this state, if every prefix has a memory of it.
+    /// What is remembered of the last mark of this state, if every claim has a memory of it.
     pub fn witness(&self) -> Option<&Witness> {
         let ours = |found: &Option<Claim>| found.as_ref().is_some_and(|claim| claim.state == self.us.state);
         if !self.found.iter().all(ours) {
@@ -174,67 +177,85 @@ impl Claims {
         witnesses.filter(move |witness| witness.boot == boot).flat_map(|witness| witness.used.iter().copied())
     }
 
-    /// Writes down in every claim who holds it and how far it has come.
-    pub(crate) fn introduce(&mut self, mark: &Mark) -> io::Result<()> {
-        self.us.witness = Some(Witness::of(mark));
-        self.files.iter().try_for_each(|file| write(file, &self.us))
-    }
-
-    /// Writes down how far the holder has come. No sync: it need not outlive a power cut, only this process.
+    /// Writes down who holds the prefixes and how far it has come. No sync: it need not outlive a power cut, only
+    /// this process.
     pub(crate) fn remember(&mut self, mark: &Mark) -> io::Result<()> {
         self.us.witness = Some(Witness::of(mark));
-        self.witnesses.iter().try_for_each(|&file| write(&self.files[file], &self.us))
+        let bytes = self.us.block().finish(self.size).ok_or(io::ErrorKind::InvalidInput)?;
+        self.files.iter().try_for_each(|file| file.write_all_at(&bytes, 0))
+    }
+
+    /// The same for the first time: whatever another holder left is gone.
+    pub(crate) fn introduce(&mut self, mark: &Mark) -> io::Result<()> {
+        self.files.iter().try_for_each(|file| file.set_len(self.size as u64))?;
+        self.remember(mark)
     }
 }
 
-/// Opens and locks a claim; nothing if somebody else has it.
-fn lock(path: &Path) -> io::Result<Option<File>> {
+/// Opens and locks a claim; nothing if somebody else has it. Made by root, it is given to the owner of the data folder.
+fn lock(path: &Path, folder: &Path) -> io::Result<Option<File>> {
     loop {
-        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .custom_flags(flags.bits().cast_signed())
+            .custom_flags(no_tricks())
             .open(path)?;
+        let ours = file.metadata()?;
+        if !ours.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
+        crate::file::give_to_owner(&file, folder)?;
         // Whoever removed the file between opening and locking would leave us with a lock that nobody sees.
-        let (ours, there) = (file.metadata()?, path.symlink_metadata());
+        let there = path.symlink_metadata();
         if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
             return Ok(Some(file));
         }
     }
 }
 
-fn write(file: &File, claim: &Claim) -> io::Result<()> {
-    let mut block = Block::new(TITLE);
-    block.line("state", &claim.state);
-    block.line("folder", text::hex(claim.folder.as_os_str().as_bytes()));
-    block.line("process", claim.process);
-    if let Some(witness) = &claim.witness {
-        block.line("boot", &witness.boot);
-        block.line("sequence", witness.sequence);
-        for run in &witness.used {
-            block.line("used", run);
+/// The folders are everybody's: no links are followed, and no pipe makes us wait.
+fn no_tricks() -> i32 {
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed()
+}
+
+impl Claim {
+    fn block(&self) -> Block {
+        let mut block = Block::new(TITLE);
+        block.line("state", &self.state);
+        block.line("folder", text::hex(self.folder.as_os_str().as_bytes()));
+        block.line("process", self.process);
+        if let Some(witness) = &self.witness {
+            block.line("boot", &witness.boot);
+            block.line("sequence", witness.sequence);
+            for run in &witness.used {
+                block.line("used", run);
+            }
         }
+        block
     }
-    let bytes = block.finish().ok_or(io::ErrorKind::InvalidInput)?;
-    file.write_all_at(&bytes, 0)
 }
 
 fn read_path(path: &Path) -> Option<Claim> {
-    read(&File::open(path).ok()?)
+    let file = OpenOptions::new().read(true).custom_flags(no_tricks()).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    read(&file)
 }
 
 fn read(mut file: &File) -> Option<Claim> {
+    // No path is longer than what this allows for.
+    const MOST: u64 = 16 * BLOCK as u64;
     let mut bytes = Vec::new();
-    file.by_ref().take(BLOCK as u64).read_to_end(&mut bytes).ok()?;
+    file.by_ref().take(MOST).read_to_end(&mut bytes).ok()?;
     let lines = text::read(&bytes, TITLE)?;
     let value = |name| text::value(&lines, name);
     let witness = || {

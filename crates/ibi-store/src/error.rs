@@ -19,7 +19,7 @@ pub enum StoreError {
     #[error(
         "the minter's state is missing: {} is not there. If it is lost, put it back from a backup and run \
          `ibi minter recover`; without a backup, or if starting it was interrupted, `ibi minter init` starts it anew \
-         from this instant on, which is safe only if the clock is right", .path.display()
+         from this instant on, which is safe only if the clock is right and never was ahead", .path.display()
     )]
     Missing {
         /// The file.
@@ -43,8 +43,7 @@ pub enum StoreError {
     },
     /// Another folder mints under the same prefix.
     #[error(
-        "the prefix {prefix} is minted from the folder {} on this machine: use that folder. If this one is a copy of \
-         it that is to take its place, run `ibi minter recover` here", .folder.display()
+        "the prefix {prefix} is minted from the folder {} on this machine: use that folder", .folder.display()
     )]
     OtherFolder {
         /// The prefix.
@@ -52,10 +51,21 @@ pub enum StoreError {
         /// The folder that has it.
         folder: PathBuf,
     },
+    /// This folder is a copy of one that is still there.
+    #[error(
+        "the prefix {prefix} is minted from the folder {} on this machine, and this one is a copy of it: use that \
+         folder, or run `ibi minter recover` here to mint from this one in its place", .folder.display()
+    )]
+    Copy {
+        /// The prefix.
+        prefix: String,
+        /// The folder that has it.
+        folder: PathBuf,
+    },
     /// The machine-wide lock cannot be taken.
     #[error(
-        "cannot lock the prefix {prefix} on this machine: {}: {error}. If the file is another user's and that user \
-         no longer mints, remove it", .path.display()
+        "cannot lock the prefix {prefix} on this machine: {}: {error}. If it was left by another user who no longer \
+         mints under this prefix, that user or root can remove it", .path.display()
     )]
     Claim {
         /// The prefix.
@@ -74,14 +84,15 @@ pub enum StoreError {
     /// Not even the part that never changes can be read.
     #[error(
         "{} cannot be understood: it is damaged, or was not written by ibi. Put it back from a backup and run \
-         `ibi minter recover`", .path.display()
+         `ibi minter recover`. Without a backup, move it away and start the prefix anew with `ibi minter init`, which \
+         is safe only if the clock is right and never was ahead", .path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
     },
     /// A file or folder could not be read or written.
-    #[error("cannot {doing} {}: {error}", .path.display())]
+    #[error("cannot {doing} {}: {error}. Nothing was given out: mend that and try again", .path.display())]
     Io {
         /// What was tried, as `read` or `write`.
         doing: &'static str,

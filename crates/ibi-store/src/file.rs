@@ -39,13 +39,12 @@ pub struct State {
     pub same_file: bool,
 }
 
-/// Why a state has no mark that could be trusted.
+/// A state whose last mark is in doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Damage {
-    /// Both places for marks are unreadable, or they do not follow each other.
-    Unreadable,
-    /// One place is unreadable: it may have held a later mark than the other, which is this one.
-    HalfReadable(Box<Mark>),
+pub struct Damage {
+    /// The marks that can be read, none to two. One: the other place may have held a later mark. Two: they do not
+    /// follow each other.
+    pub readable: Vec<Mark>,
 }
 
 impl FileMarks {
@@ -57,17 +56,26 @@ impl FileMarks {
         first: impl FnOnce(&Claims) -> Mark,
     ) -> Result<Self, StoreError> {
         let home = folder.join("minter");
-        fs::create_dir_all(&home).map_err(StoreError::io("create", &home))?;
+        let made = make_folder(&home)?;
+        Self::start_in(folder, &home, subsystem, first).inspect_err(|_| {
+            // Leave nothing that looks like a minter that lost its state. A folder that is not empty stays.
+            made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+        })
+    }
+
+    fn start_in(
+        folder: &Path,
+        home: &Path,
+        subsystem: Subsystem,
+        first: impl FnOnce(&Claims) -> Mark,
+    ) -> Result<Self, StoreError> {
         // Checked before the claims too: what is said first should be what matters most.
         let path = home.join("state");
         if path.exists() {
             return Err(StoreError::AlreadyStarted { folder: folder.to_owned() });
         }
-        let lock = lock_folder(&home)?;
-        let claims = Claims::take(&subsystem, folder, false).inspect_err(|_| {
-            // Leave no folder that looks like a minter that lost its state. One that is not empty stays.
-            let _ = fs::remove_dir(&home);
-        })?;
+        let lock = lock_folder(home)?;
+        let claims = Claims::take(&subsystem, folder, false)?;
         if path.exists() {
             return Err(StoreError::AlreadyStarted { folder: folder.to_owned() });
         }
@@ -86,10 +94,7 @@ impl FileMarks {
     }
 
     fn open_with(folder: &Path, take_over: bool) -> Result<(State, Opening), StoreError> {
-        let home = folder.join("minter");
-        if !home.is_dir() {
-            return Err(StoreError::NotStarted { folder: folder.to_owned() });
-        }
+        let home = home_of(folder)?;
         let lock = lock_folder(&home)?;
         let state = read_state(folder)?;
         let claims = Claims::take(&state.subsystem, folder, take_over)?;
@@ -116,16 +121,13 @@ impl FileMarks {
         let blocks =
             [subsystem_block(&subsystem), mark_block(&mark, &identity), mark_block(&mark, &identity)];
         for (number, block) in blocks.into_iter().enumerate() {
-            // A subsystem has two prefixes of at most 255 bytes and a first mark has no runs: they fit.
-            let block = block.unwrap_or_default();
+            // Two prefixes and 32 runs fit; if they did not, nothing would be started.
+            let block = block.ok_or_else(|| failed("write")(std::io::ErrorKind::InvalidData.into()))?;
             file.write_all_at(&block, (number * BLOCK) as u64).map_err(failed("write"))?;
         }
         file.sync_all().map_err(failed("sync"))?;
         fs::rename(&fresh, &path).map_err(failed("rename"))?;
-        folder.sync_all().map_err(StoreError::io("sync", &path))?;
-        if let Some(parent) = path.parent().and_then(Path::parent) {
-            sync_folder(parent)?;
-        }
+        sync_names(&folder, &path)?;
         claims.introduce(&mark).map_err(StoreError::io("write the claim for", &path))?;
         Ok(Self { path, file, subsystem, identity, mark, claims, stopped: false, _folder: folder })
     }
@@ -137,9 +139,7 @@ impl FileMarks {
 
     /// The state of a data folder as it is now, also while a minter runs.
     pub fn look(folder: &Path) -> Result<State, StoreError> {
-        if !folder.join("minter").is_dir() {
-            return Err(StoreError::NotStarted { folder: folder.to_owned() });
-        }
+        home_of(folder)?;
         read_state(folder)
     }
 
@@ -197,6 +197,8 @@ impl Opening {
     pub fn trust(mut self, subsystem: Subsystem, mark: Mark) -> Result<FileMarks, StoreError> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path);
         let file = file.map_err(StoreError::io("open", &self.path))?;
+        // Whoever made the file may have died, or been told of an error, before its name was durable.
+        sync_names(&self.folder, &self.path)?;
         self.claims.introduce(&mark).map_err(StoreError::io("write the claim for", &self.path))?;
         let Self { path, folder, claims } = self;
         let identity = Identity::of(&file);
@@ -231,6 +233,49 @@ fn lock_folder(home: &Path) -> Result<File, StoreError> {
     }
 }
 
+/// Where the minter of a data folder lives.
+fn home_of(folder: &Path) -> Result<PathBuf, StoreError> {
+    let home = folder.join("minter");
+    match home.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(home),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::io("look into", &home)(error))
+        }
+        _ => Err(StoreError::NotStarted { folder: folder.to_owned() }),
+    }
+}
+
+/// Makes a folder and those above it that are not there, durably: which were made, innermost first.
+fn make_folder(home: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let missing: Vec<PathBuf> =
+        home.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+    fs::create_dir_all(home).map_err(StoreError::io("create", home))?;
+    for folder in &missing {
+        // A relative path ends with nothing, which is the current folder.
+        let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+        sync_folder(above.unwrap_or(Path::new(".")))?;
+    }
+    Ok(missing)
+}
+
+/// Makes the names of the state and of its folder durable.
+fn sync_names(home: &File, path: &Path) -> Result<(), StoreError> {
+    home.sync_all().map_err(StoreError::io("sync the folder of", path))?;
+    path.parent().and_then(Path::parent).map_or(Ok(()), |folder| match folder.as_os_str().is_empty() {
+        true => sync_folder(Path::new(".")),
+        false => sync_folder(folder),
+    })
+}
+
+/// What root makes in somebody's folder is that somebody's: they could not go on with it otherwise.
+pub(crate) fn give_to_owner(file: &File, folder: &Path) -> std::io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let owner = folder.metadata()?;
+    std::os::unix::fs::fchown(file, Some(owner.uid()), Some(owner.gid()))
+}
+
 fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", folder))
 }
@@ -255,15 +300,12 @@ fn read_state(folder: &Path) -> Result<State, StoreError> {
     let marks = [1, 2].map(|number| block(number).and_then(parse_mark));
     let identity = Identity::of(&file);
     let same_file = marks.iter().flatten().all(|(_, written)| *written == identity);
-    let mark = match marks {
-        [Some((a, _)), Some((b, _))] => {
-            let (older, newer) = if a.sequence <= b.sequence { (a, b) } else { (b, a) };
-            // The first mark, and that of a recovery, fills both places; after it they follow each other.
-            let follow = newer.sequence == older.sequence + 1 || newer == older;
-            if follow { Ok(newer) } else { Err(Damage::Unreadable) }
-        }
-        [Some((mark, _)), None] | [None, Some((mark, _))] => Err(Damage::HalfReadable(Box::new(mark))),
-        [None, None] => Err(Damage::Unreadable),
+    let mut readable: Vec<Mark> = marks.into_iter().flatten().map(|(mark, _)| mark).collect();
+    readable.sort_by_key(|mark| mark.sequence);
+    // The first mark, and that of a recovery, fills both places; after it they follow each other.
+    let mark = match &readable[..] {
+        [older, newer] if newer.sequence == older.sequence + 1 || newer == older => Ok(newer.clone()),
+        _ => Err(Damage { readable }),
     };
     Ok(State { subsystem, mark, same_file })
 }
@@ -300,7 +342,7 @@ fn subsystem_block(subsystem: &Subsystem) -> Option<Vec<u8>> {
         }
     }
     block.line("edition", subsystem.edition);
-    block.finish()
+    block.finish(BLOCK)
 }
 
 fn parse_subsystem(block: &[u8]) -> Option<Subsystem> {
@@ -322,7 +364,7 @@ fn mark_block(mark: &Mark, identity: &Identity) -> Option<Vec<u8>> {
     block.line("boot", &mark.boot.id);
     block.line("since-boot", mark.boot.nanos);
     block.line("file", &identity.0);
-    block.finish()
+    block.finish(BLOCK)
 }
 
 fn parse_mark(block: &[u8]) -> Option<(Mark, Identity)> {

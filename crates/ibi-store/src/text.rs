@@ -9,7 +9,7 @@ use crate::Run;
 /// One block: a page of most disks, so that writing one never touches another.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Lines of `name value`, the last one a SHA-256 of all before it, filled up with newlines to [`BLOCK`].
+/// Lines of `name value`, the last one a SHA-256 of all before it, filled up with newlines.
 pub(crate) struct Block(String);
 
 impl Block {
@@ -26,15 +26,15 @@ impl Block {
         let _ = writeln!(self.0, "{name} {value}");
     }
 
-    /// The bytes of the block; nothing if it has become too long.
-    pub(crate) fn finish(mut self) -> Option<Vec<u8>> {
+    /// The bytes of a block of this size; nothing if it is too small.
+    pub(crate) fn finish(mut self, size: usize) -> Option<Vec<u8>> {
         let digest = hex(&Sha256::digest(self.0.as_bytes()));
         self.line("sha256", digest);
         let mut bytes = self.0.into_bytes();
-        if bytes.len() > BLOCK {
+        if bytes.len() > size {
             return None;
         }
-        bytes.resize(BLOCK, b'\n');
+        bytes.resize(size, b'\n');
         Some(bytes)
     }
 }

@@ -83,16 +83,14 @@ impl Machine {
         self.ibi(&["minter", "init", "--host", host, "--ip", ip, "--ip-port", &port, "--allow-private"], 0)
     }
 
-    /// What a reboot takes away: the claims in `/run/lock`.
+    /// What this machine remembers of the prefixes: a reboot takes it away, or makes it count for nothing.
     pub fn forget_claims(&self) {
-        let Ok(entries) = fs::read_dir("/run/lock") else { return };
-        let word = self.prefixes[0].split('.').next().expect("a word");
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            // The address's claim is told by what it says: the folder.
-            let ours = name.contains(word) || names_folder(&entry.path(), &self.data());
-            if name.starts_with("ibi-") && ours {
-                let _ = fs::remove_file(entry.path());
+        for folder in ["/run/lock", "/var/tmp"] {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let ours = entry.file_name().to_string_lossy().starts_with("ibi-");
+                if ours && names_folder(&entry.path(), &self.data()) {
+                    let _ = fs::remove_file(entry.path());
+                }
             }
         }
     }
@@ -101,11 +99,6 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         self.forget_claims();
-        for entry in fs::read_dir("/var/tmp").into_iter().flatten().flatten() {
-            if names_folder(&entry.path(), &self.data()) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
         let _ = fs::remove_dir_all(&self.home);
     }
 }
@@ -113,7 +106,7 @@ impl Drop for Machine {
 fn names_folder(claim: &std::path::Path, folder: &std::path::Path) -> bool {
     let hex: String =
         folder.as_os_str().as_encoded_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    fs::read_to_string(claim).is_ok_and(|text| text.contains(&hex))
+    fs::read_to_string(claim).is_ok_and(|text| text.contains(&format!("folder {hex}\n")))
 }
 
 /// Runs a command to its end.

@@ -62,13 +62,14 @@ pub fn power(mut machine: Machine, rounds: usize) -> Ledger {
     machine.init();
     let mut ledger = Ledger::default();
     for _ in 0..rounds {
+        // What was acknowledged is there, beginning with the start of the prefix itself.
+        disk.cut();
+        machine.forget_claims();
+        disk.mount();
         let offset = machine.chance.near();
         let gave = mint_and_kill(&mut machine, offset, &mut ledger);
         ledger.near += 1;
         ledger.near_gave += usize::from(gave > 0);
-        disk.cut();
-        machine.forget_claims();
-        disk.mount();
     }
     disk.unmount();
     ledger

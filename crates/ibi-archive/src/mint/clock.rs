@@ -34,12 +34,18 @@ impl SystemClock {
     /// Finds out which machine and which boot this is.
     pub fn new() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());
-        // A machine without them is told from itself by nothing: every start counts as a new boot, which is safe.
+        // A machine that does not tell its boots apart: every start counts as a new one, which is safe.
         let machine = read("/etc/machine-id").unwrap_or_else(|_| "unknown".to_owned());
         let boot = read("/proc/sys/kernel/random/boot_id");
-        let boot = boot.unwrap_or_else(|_| format!("unknown-{}", std::process::id()));
+        let boot = boot.unwrap_or_else(|_| format!("unknown-{}-{}", std::process::id(), since_boot()));
         Self { machine: word(machine), boot: word(boot) }
     }
+}
+
+/// Nanoseconds since the machine was started, sleep included.
+fn since_boot() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 /// A name that is one word in a file of lines.
@@ -63,9 +69,7 @@ impl Clock for SystemClock {
             // Before 1970: as far back as a label can tell, and surely before any mark.
             Err(_) => Some(Instant::MIN),
         };
-        let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let nanos = since_boot.tv_sec.unsigned_abs() * 1_000_000_000 + since_boot.tv_nsec.unsigned_abs();
-        let boot = Boot { machine: self.machine.clone(), id: self.boot.clone(), nanos };
+        let boot = Boot { machine: self.machine.clone(), id: self.boot.clone(), nanos: since_boot() };
         Reading { wall: wall.unwrap_or(Instant::MAX), boot }
     }
 

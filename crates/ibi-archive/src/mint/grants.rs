@@ -64,7 +64,6 @@ impl Progress {
 
     /// Grants a request whole or not at all; a refusal changes nothing.
     pub(crate) fn grant(&mut self, request: &Request) -> Result<Grant, Refusal> {
-        let behind = between(self.now, self.last);
         let (mut last, mut ready) = (self.last, self.now);
         let mut ahead = used::next_after(&self.used, last);
         let mut dates = Vec::with_capacity(request.count);
@@ -89,10 +88,10 @@ impl Progress {
         }
         let need = between(self.now, ready);
         if need > request.max_wait {
-            let clock_behind = behind > request.max_wait;
-            return Err(Refusal::WouldWait { need, allowed: request.max_wait, clock_behind });
+            let ahead = (self.last > self.now).then_some(self.last);
+            return Err(Refusal::WouldWait { need, allowed: request.max_wait, now: self.now, ahead });
         }
-        runs.into_iter().for_each(|run| used::add(&mut self.used, run));
+        runs.into_iter().for_each(|run| used::add(&mut self.used, run, self.now));
         self.last = last;
         Ok(Grant { dates, ready })
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::path::Path;
 
 use ibi_id::{Host, IbipPrefix, Instant, LONGEST_LABEL, RepositoryPrefix, host_not_unique, ip_not_unique};
-use ibi_store::{Claims, Damage, Edition, FileMarks, Mark, Run, State, Subsystem};
+use ibi_store::{Claims, Edition, FileMarks, Mark, Run, State, Subsystem};
 
 use crate::mint::clock::{Clock, Reading};
 use crate::mint::minter::Minter;
@@ -41,7 +41,7 @@ pub fn init(
     FileMarks::start(folder, subsystem.clone(), |claims| {
         // A folder that was thrown away may have minted under this prefix.
         let seen: Vec<Run> = claims.seen(&now.boot.id).collect();
-        recovered(None, &seen, 0, now)
+        recovered(&[], &seen, 0, now)
     })?;
     Ok(subsystem)
 }
@@ -93,21 +93,25 @@ fn trusted(state: &State, claims: &Claims, now: &Reading) -> Result<Mark, Stop> 
     let mut mark = match (&state.mark, witness) {
         (Ok(mark), _) => mark.clone(),
         // What cannot be read is the write that was cut off: the other mark is the last that was given out.
-        (Err(Damage::HalfReadable(mark)), Some(witness)) if witness.sequence == mark.sequence => {
-            (**mark).clone()
-        }
+        (Err(damage), Some(witness)) => match &damage.readable[..] {
+            [mark] if mark.sequence == witness.sequence => mark.clone(),
+            _ => return Err(Stop::Damaged),
+        },
         _ => return Err(Stop::Damaged),
     };
+    // Labels that this machine saw and the state does not know of: the state is an older one, or of another folder.
+    let unknown =
+        claims.seen(&now.boot.id).filter(|run| !used::covers(&mark.used, *run)).map(|run| run.last).max();
+    if let Some(seen) = unknown {
+        return Err(Stop::Restored { last: mark.last, seen });
+    }
     let same_boot = (&mark.boot.id, &mark.boot.machine) == (&now.boot.id, &now.boot.machine);
-    match witness {
-        Some(witness) if same_boot && witness.sequence > mark.sequence => {
-            let seen = witness.used.last().map_or(mark.last, |run| run.last);
-            return Err(Stop::Restored { last: mark.last, seen });
-        }
-        Some(_) if same_boot && state.same_file => {}
+    let same =
+        same_boot && state.same_file && witness.is_some_and(|witness| witness.sequence <= mark.sequence);
+    if !same {
         // Another boot, another machine, a copy of the file, or nothing to tell by: if the mark is an older one, the
         // labels that it does not know of lie before this instant.
-        _ => mark.last = mark.last.max(now.wall),
+        mark.last = mark.last.max(now.wall);
     }
     Ok(mark)
 }
@@ -128,26 +132,28 @@ pub struct Recovered {
 pub fn recover(folder: &Path, clock: &dyn Clock) -> Result<Recovered, Refusal> {
     let (state, opening) = FileMarks::open_to_recover(folder)?;
     let now = clock.read();
-    let found = match &state.mark {
-        Ok(mark) => Some(mark),
-        Err(Damage::HalfReadable(mark)) => Some(&**mark),
-        Err(Damage::Unreadable) => None,
+    let readable = match &state.mark {
+        Ok(mark) => std::slice::from_ref(mark),
+        Err(damage) => &damage.readable,
     };
     let seen: Vec<Run> = opening.claims().seen(&now.boot.id).collect();
     let witnessed = opening.claims().witness().map_or(0, |witness| witness.sequence);
-    let mark = recovered(found, &seen, witnessed, now);
+    let mark = recovered(readable, &seen, witnessed, now);
     let (now, last) = (mark.wall, mark.last);
     let ahead = mark.used.iter().filter(|run| run.first > last).count();
     opening.replace(state.subsystem, mark)?;
     Ok(Recovered { now, last, ahead })
 }
 
-/// The mark to go on from when an operator stands for the clock.
-fn recovered(found: Option<&Mark>, seen: &[Run], witnessed: u64, now: Reading) -> Mark {
-    let mut used = found.map(|mark| mark.used.clone()).unwrap_or_default();
-    seen.iter().for_each(|run| used::add(&mut used, *run));
+/// The mark to go on from when an operator stands for the clock: after this instant, and around every date that a mark
+/// or a claim knows of.
+fn recovered(readable: &[Mark], seen: &[Run], witnessed: u64, now: Reading) -> Mark {
+    let mut used = Vec::new();
+    for run in readable.iter().flat_map(|mark| &mark.used).chain(seen) {
+        used::add(&mut used, *run, now.wall);
+    }
     let last = used::past_runs(&used, now.wall);
-    let sequence = found.map_or(0, |mark| mark.sequence).max(witnessed) + 1;
+    let sequence = readable.iter().map(|mark| mark.sequence).max().unwrap_or(0).max(witnessed) + 1;
     Mark { sequence, last, used, wall: now.wall, boot: now.boot }
 }
 

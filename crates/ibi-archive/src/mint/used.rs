@@ -13,8 +13,9 @@ use crate::mint::clock::between;
 
 /// Dates no further apart than this are one run: what lies between them is given up.
 const NEAR: Duration = Duration::from_secs(60);
-/// So many runs are told apart. When there are more, the two oldest become one, and the dates between them, which only a
-/// clock set far back could ask for, are never used: a loss, not a danger.
+/// So many runs are told apart. When there are more, two become one, and the dates between them are never used: a loss,
+/// not a danger. The two oldest, whose dates only a clock set far back could ask for; or, if nearly all lie ahead of the
+/// clock, the two latest.
 const MOST_RUNS: usize = 32;
 
 /// The next run that ends after `last`: where it begins, dates have to pass over it.
@@ -30,9 +31,14 @@ pub(crate) fn past_runs(used: &[Run], last: Instant) -> Instant {
     }
 }
 
+/// Whether all dates of a run are known to be used.
+pub(crate) fn covers(used: &[Run], run: Run) -> bool {
+    used.iter().any(|known| known.first <= run.first && run.last <= known.last)
+}
+
 /// Adds a run of dates: to the run before it, if that is near, or as a run of its own. It never grows towards a later
 /// run that it does not touch: the dates between them are still to come.
-pub(crate) fn add(used: &mut Vec<Run>, new: Run) {
+pub(crate) fn add(used: &mut Vec<Run>, new: Run, now: Instant) {
     let mut at = used.partition_point(|run| run.first <= new.first);
     match at.checked_sub(1) {
         Some(before) if between(used[before].last, new.first) <= NEAR => {
@@ -45,7 +51,8 @@ pub(crate) fn add(used: &mut Vec<Run>, new: Run) {
         join(used, at);
     }
     while used.len() > MOST_RUNS {
-        join(used, 0);
+        let behind = used[1].first <= now;
+        join(used, if behind { 0 } else { used.len() - 2 });
     }
 }
 
@@ -53,4 +60,66 @@ pub(crate) fn add(used: &mut Vec<Run>, new: Run) {
 fn join(used: &mut Vec<Run>, at: usize) {
     let next = used.remove(at + 1);
     used[at].last = used[at].last.max(next.last);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Instant {
+        Instant::new(1_800_000_000 + seconds, 0).unwrap()
+    }
+
+    fn runs(pairs: &[(i64, i64)]) -> Vec<Run> {
+        pairs.iter().map(|&(first, last)| Run { first: at(first), last: at(last) }).collect()
+    }
+
+    fn added(used: &[(i64, i64)], new: (i64, i64)) -> Vec<Run> {
+        let mut used = runs(used);
+        add(&mut used, runs(&[new])[0], at(0));
+        used
+    }
+
+    #[test]
+    fn near_dates_join_the_run_before_and_never_the_one_after() {
+        assert_eq!(added(&[(0, 10)], (70, 80)), runs(&[(0, 80)]));
+        assert_eq!(added(&[(0, 10)], (71, 80)), runs(&[(0, 10), (71, 80)]));
+        assert_eq!(added(&[(100, 110)], (90, 99)), runs(&[(90, 99), (100, 110)]), "free dates stay free");
+        assert_eq!(added(&[(0, 10), (100, 110)], (20, 30)), runs(&[(0, 30), (100, 110)]));
+        assert_eq!(added(&[], (5, 6)), runs(&[(5, 6)]));
+    }
+
+    #[test]
+    fn runs_that_overlap_become_one() {
+        assert_eq!(added(&[(0, 10), (100, 110), (300, 310)], (5, 105)), runs(&[(0, 110), (300, 310)]));
+        assert_eq!(added(&[(100, 110), (300, 310)], (0, 400)), runs(&[(0, 400)]));
+        assert_eq!(added(&[(0, 400)], (100, 110)), runs(&[(0, 400)]));
+    }
+
+    #[test]
+    fn too_many_runs_lose_gaps_far_from_the_clock() {
+        let pairs = |from: i64| (0..33).map(|n| (from + n * 1000, from + n * 1000 + 1)).collect::<Vec<_>>();
+        let fill = |pairs: &[(i64, i64)], now| {
+            let mut used = Vec::new();
+            runs(pairs).into_iter().for_each(|run| add(&mut used, run, now));
+            used
+        };
+        let behind = fill(&pairs(-100_000), at(0));
+        assert_eq!((behind.len(), behind[0]), (32, runs(&[(-100_000, -98_999)])[0]), "the two oldest");
+        let ahead = fill(&pairs(1000), at(0));
+        assert_eq!((ahead.len(), ahead[31]), (32, runs(&[(32_000, 33_001)])[0]), "the two latest");
+        assert!(pairs(1000).iter().all(|pair| covers(&ahead, runs(&[*pair])[0])), "nothing is forgotten");
+    }
+
+    #[test]
+    fn minting_goes_on_after_the_run_that_it_would_begin_in() {
+        let used = runs(&[(0, 10), (100, 110)]);
+        assert_eq!(past_runs(&used, at(5)), at(10));
+        assert_eq!(past_runs(&used, at(0)), at(10));
+        assert_eq!(past_runs(&used, at(10)), at(10));
+        assert_eq!(past_runs(&used, at(50)), at(50));
+        assert_eq!(next_after(&used, at(10)), Some(used[1]));
+        assert_eq!(next_after(&used, at(110)), None);
+        assert!(covers(&used, runs(&[(2, 10)])[0]) && !covers(&used, runs(&[(2, 11)])[0]));
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use ibi_archive::mint::clock::SystemClock;
-use ibi_archive::mint::{self, Damage, Run};
+use ibi_archive::mint::{self, Run};
 use ibi_id::Host;
 use serde::Serialize;
 
@@ -29,8 +29,18 @@ pub(super) fn init(command: &MinterInit) -> Result<Answer, Failure> {
     for prefix in [subsystem.rep, subsystem.ibip].into_iter().flatten() {
         say(format_args!("labels will begin with {prefix}/"));
     }
-    say(format_args!("next: ibi mint --data {}", folder.display()));
+    say(format_args!("next: ibi mint --data {}", quoted(&folder.display().to_string())));
     Ok(Answer::Yes)
+}
+
+/// A word for the shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 #[derive(Serialize)]
@@ -49,8 +59,7 @@ pub(super) fn show(command: &MinterShow) -> Result<Answer, Failure> {
     let state = mint::look(&folder)?;
     let mark = match &state.mark {
         Ok(mark) => Some(mark),
-        Err(Damage::HalfReadable(mark)) => Some(&**mark),
-        Err(Damage::Unreadable) => None,
+        Err(damage) => damage.readable.last(),
     };
     let pair = |run: &Run| [run.first.to_string(), run.last.to_string()];
     let shown = Shown {

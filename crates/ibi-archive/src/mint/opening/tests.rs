@@ -95,7 +95,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Plays steps and returns how many labels were given out; panics at the first that was given out before.
 fn play(steps: &[Step], edition: Edition) -> usize {
     let machine = Machine::new();
-    let mut mark = recovered(None, &[], 0, (&machine).read());
+    let mut mark = recovered(&[], &[], 0, (&machine).read());
     let (mut reps, mut ibips) = (HashSet::new(), HashSet::new());
     for step in steps {
         match *step {
@@ -131,7 +131,7 @@ fn play(steps: &[Step], edition: Edition) -> usize {
             // What `trusted` does where it cannot be sure.
             Step::Restart => mark.last = mark.last.max((&machine).read().wall),
             Step::Reboot => machine.reboot(),
-            Step::Recover => mark = recovered(Some(&mark), &[], 0, (&machine).read()),
+            Step::Recover => mark = recovered(std::slice::from_ref(&mark), &[], 0, (&machine).read()),
         }
     }
     reps.len()
@@ -194,14 +194,14 @@ fn clause_1_6_the_clock_set_back_is_waited_for_or_refused() {
 #[test]
 fn a_refusal_names_the_time_it_would_need() {
     let machine = Machine::new();
-    let mark = recovered(None, &[], 0, (&machine).read());
+    let mark = recovered(&[], &[], 0, (&machine).read());
     let minter =
         Minter::new(subsystem(Edition::Rtc2015), MemoryMarks::new(mark), &machine, Limits::default());
     let ask = |count, granularity, seconds| {
         minter.mint(Request { count, granularity, max_wait: Duration::from_secs(seconds) })
     };
     // The clock stands at .123…: nine more seconds have to begin.
-    let Err(Refusal::WouldWait { need, clock_behind: false, .. }) = ask(10, Granularity::SECOND, 5) else {
+    let Err(Refusal::WouldWait { need, ahead: None, .. }) = ask(10, Granularity::SECOND, 5) else {
         panic!("not refused");
     };
     assert_eq!(need, Duration::from_nanos(9_876_543_211));
@@ -213,7 +213,7 @@ fn a_refusal_names_the_time_it_would_need() {
 #[test]
 fn a_disk_that_fails_gives_nothing_out_and_stops() {
     let machine = Machine::new();
-    let mut marks = MemoryMarks::new(recovered(None, &[], 0, (&machine).read()));
+    let mut marks = MemoryMarks::new(recovered(&[], &[], 0, (&machine).read()));
     marks.fail_after = Some(1);
     let minter = Minter::new(subsystem(Edition::Rtc2015), marks, &machine, Limits::default());
     let request = Request { count: 1, granularity: Granularity::NANOSECOND, max_wait: Duration::ZERO };
