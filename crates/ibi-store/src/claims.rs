@@ -111,7 +111,8 @@ impl Claims {
     /// that is not running gives way.
     pub fn take(subsystem: &Subsystem, folder: &Path, take_over: bool) -> Result<Self, StoreError> {
         let folder = folder.canonicalize().map_err(StoreError::io("find", folder))?;
-        let size = (BLOCK + 2 * folder.as_os_str().len()).next_multiple_of(BLOCK);
+        // The path in hex, and 3 KiB for the rest: 32 runs of at most 50 bytes and a few lines.
+        let size = (3072 + 2 * folder.as_os_str().len()).next_multiple_of(BLOCK);
         let us = Claim { state: subsystem.id.clone(), folder, process: std::process::id(), witness: None };
         let mut claims = Self { files: Vec::new(), found: Vec::new(), us, size };
         for prefix in [&subsystem.rep, &subsystem.ibip].into_iter().flatten() {

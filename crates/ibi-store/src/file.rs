@@ -118,6 +118,7 @@ impl FileMarks {
             .open(&fresh)
             .map_err(failed("create"))?;
         let identity = Identity::of(&file);
+        give_to_owner(&file, path.parent().unwrap_or(&path)).map_err(failed("give away"))?;
         let blocks =
             [subsystem_block(&subsystem), mark_block(&mark, &identity), mark_block(&mark, &identity)];
         for (number, block) in blocks.into_iter().enumerate() {
