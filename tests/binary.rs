@@ -1,7 +1,8 @@
 //! Running the built binary.
 
 use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
 
 use serde_json::Value;
 
@@ -29,6 +30,19 @@ pub(crate) fn ibi(arguments: &[&str]) -> Run {
 
 /// Runs `ibi` with arguments and standard input.
 pub(crate) fn ibi_with(arguments: &[&str], input: &[u8]) -> Run {
+    let (child, writer) = feed(arguments, input);
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Run {
+        status: status.code().unwrap(),
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+/// Starts `ibi` and writes to its standard input, on a thread of its own: all pipes may fill. A command that does not
+/// read to the end is no failure of ours.
+pub(crate) fn feed(arguments: &[&str], input: &[u8]) -> (Child, JoinHandle<()>) {
     let mut child = Command::new(IBI)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -38,13 +52,5 @@ pub(crate) fn ibi_with(arguments: &[&str], input: &[u8]) -> Run {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
-    // On a thread of its own: both pipes may fill. A command that does not read is no failure of ours.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    Run {
-        status: status.code().unwrap(),
-        stdout: String::from_utf8(stdout).unwrap(),
-        stderr: String::from_utf8(stderr).unwrap(),
-    }
+    (child, std::thread::spawn(move || drop(stdin.write_all(&input))))
 }

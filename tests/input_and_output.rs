@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-use crate::binary::{IBI, ibi, ibi_with};
+use crate::binary::{IBI, feed, ibi, ibi_with};
 
 const LABEL: &str = "8JMKD3MGP8W/34PGRBS";
 
@@ -12,16 +12,7 @@ fn a_closed_pipe_is_no_error() {
     // More than any pipe holds, to a reader that takes one line.
     let many = format!("{LABEL}\n").repeat(200_000);
     for arguments in [&["id", "parse", "--json"][..], &["id", "parse"]] {
-        let mut child = Command::new(IBI)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let input = many.clone();
-        let writer = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+        let (mut child, writer) = feed(arguments, many.as_bytes());
         let mut first = [0; 10];
         child.stdout.take().unwrap().read_exact(&mut first).unwrap();
         let output = child.wait_with_output().unwrap();

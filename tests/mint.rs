@@ -121,30 +121,16 @@ fn a_second_process_is_told_who_holds_the_prefix() {
     assert!(second.stderr.contains(&format!("held by process {}", first.id())), "{}", second.stderr);
     // Another folder gets no further.
     let other = TempDir::new().unwrap();
-    let init = ibi(&[
-        "minter",
-        "init",
-        "--data",
-        other.path().to_str().unwrap(),
-        "--host",
-        &place.host,
-        "--allow-private",
-    ]);
+    let folder = other.path().to_str().unwrap();
+    let init_other = || ibi(&["minter", "init", "--data", folder, "--host", &place.host, "--allow-private"]);
+    let init = init_other();
     assert_eq!(init.status, 4);
     assert!(init.stderr.contains(&format!("held by process {}", first.id())), "{}", init.stderr);
     // The lock dies with its holder.
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(place.ibi(&["mint", "--granularity", "1e-9"]).status, 0);
-    let init = ibi(&[
-        "minter",
-        "init",
-        "--data",
-        other.path().to_str().unwrap(),
-        "--host",
-        &place.host,
-        "--allow-private",
-    ]);
+    let init = init_other();
     assert!(init.status == 4 && init.stderr.contains("is minted from the folder"), "{}", init.stderr);
 }
 

@@ -1,7 +1,6 @@
 //! Form `ibip`: opaque, IP based (1.2).
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
@@ -108,20 +107,8 @@ impl<S: AsRef<str>> Ibip<S> {
     }
 }
 
-/// By address, port and instant (1.3).
-impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Ibip<T>> for Ibip<S> {
-    fn eq(&self, other: &Ibip<T>) -> bool {
-        self.meaning() == other.meaning()
-    }
-}
-
-impl<S: AsRef<str>> Eq for Ibip<S> {}
-
-impl<S: AsRef<str>> Hash for Ibip<S> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.meaning().hash(state);
-    }
-}
+// By address, port and instant (1.3).
+compared_by_meaning!(Ibip);
 
 /// Prints the canonical spelling.
 impl<S: AsRef<str>> fmt::Display for Ibip<S> {

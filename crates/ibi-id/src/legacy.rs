@@ -1,7 +1,6 @@
 //! The legacy form, from before 2009: read, recorded and resolved, never minted (1.3).
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use crate::digits::value_53;
 use crate::ibip::FIRST_SECOND;
@@ -59,26 +58,18 @@ impl<S: AsRef<str>> Legacy<S> {
         self.map(|text| Box::from(text.as_ref()))
     }
 
+    fn meaning(&self) -> &str {
+        self.spelling()
+    }
+
     fn map<T>(self, spelling: impl FnOnce(S) -> T) -> Legacy<T> {
         let Self { spelling: found, suffix, instant } = self;
         Legacy { spelling: spelling(found), suffix, instant }
     }
 }
 
-/// By every byte (1.3).
-impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Legacy<T>> for Legacy<S> {
-    fn eq(&self, other: &Legacy<T>) -> bool {
-        self.spelling() == other.spelling()
-    }
-}
-
-impl<S: AsRef<str>> Eq for Legacy<S> {}
-
-impl<S: AsRef<str>> Hash for Legacy<S> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.spelling().hash(state);
-    }
-}
+// By every byte (1.3).
+compared_by_meaning!(Legacy);
 
 impl<S: AsRef<str>> fmt::Display for Legacy<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,6 +22,9 @@
 //! No dependency, no I/O, no clock, no floating point; reading is linear in the text and allocates nothing for
 //! borrowed labels. Clauses like 1.3 or D4 in these pages are those of `docs/formats/labels.md`.
 
+#[macro_use]
+mod meaning;
+
 mod address;
 mod civil;
 mod diagnosis;

@@ -1,7 +1,6 @@
 //! Form `rep`: the name of the uniform repository, domain based (1.1).
 
 use std::fmt::{self, Write as _};
-use std::hash::{Hash, Hasher};
 use std::num::NonZeroU16;
 
 use crate::civil::{Civil, Positions};
@@ -103,20 +102,8 @@ impl<S: AsRef<str>> Repository<S> {
     }
 }
 
-/// By host, port and instant (1.3).
-impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Repository<T>> for Repository<S> {
-    fn eq(&self, other: &Repository<T>) -> bool {
-        self.meaning() == other.meaning()
-    }
-}
-
-impl<S: AsRef<str>> Eq for Repository<S> {}
-
-impl<S: AsRef<str>> Hash for Repository<S> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.meaning().hash(state);
-    }
-}
+// By host, port and instant (1.3).
+compared_by_meaning!(Repository);
 
 /// Prints the canonical spelling.
 impl<S: AsRef<str>> fmt::Display for Repository<S> {

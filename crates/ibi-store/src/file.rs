@@ -165,12 +165,7 @@ impl Marks for FileMarks {
     }
 
     fn advance(&mut self, mark: Mark) -> Result<(), StoreError> {
-        if self.stopped {
-            return Err(StoreError::Stopped);
-        }
-        if mark.sequence != self.mark.sequence + 1 {
-            return Err(StoreError::OutOfOrder { last: self.mark.sequence, given: mark.sequence });
-        }
+        self.mark.may_be_followed_by(&mark, self.stopped)?;
         self.stopped = true;
         self.write(&mark)?;
         self.claims.remember(&mark).map_err(StoreError::io("write the claim for", &self.path))?;

@@ -72,6 +72,19 @@ pub struct Mark {
     pub boot: Boot,
 }
 
+impl Mark {
+    /// Whether a store that has this mark, and has not stopped, may take the next.
+    pub(crate) fn may_be_followed_by(&self, next: &Mark, stopped: bool) -> Result<(), StoreError> {
+        if stopped {
+            return Err(StoreError::Stopped);
+        }
+        if next.sequence != self.sequence + 1 {
+            return Err(StoreError::OutOfOrder { last: self.sequence, given: next.sequence });
+        }
+        Ok(())
+    }
+}
+
 /// Dates that were given out, from the first to the last, without long gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {

@@ -26,12 +26,7 @@ impl Marks for MemoryMarks {
     }
 
     fn advance(&mut self, mark: Mark) -> Result<(), StoreError> {
-        if self.stopped {
-            return Err(StoreError::Stopped);
-        }
-        if mark.sequence != self.mark.sequence + 1 {
-            return Err(StoreError::OutOfOrder { last: self.mark.sequence, given: mark.sequence });
-        }
+        self.mark.may_be_followed_by(&mark, self.stopped)?;
         if let Some(left) = &mut self.fail_after {
             if *left == 0 {
                 self.stopped = true;
