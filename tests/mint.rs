@@ -158,7 +158,12 @@ fn a_refusal_names_the_wait_and_consumes_nothing() {
     assert_eq!(place.ibi(&["minter", "show", "--json"]).stdout, before);
     let long = place.ibi(&["mint", "--max-wait", "6m"]);
     assert!(long.status == 4 && long.stderr.contains("too long"), "{}", long.stderr);
-    assert_eq!(place.ibi(&["mint", "--max-wait", "soon"]).status, 2);
+    for bad in ["soon", "5h", "-1s", "1.2.3s", "", "s"] {
+        assert_eq!(place.ibi(&["mint", "--max-wait", bad]).status, 2, "{bad}");
+    }
+    for good in ["0", "1500ms", "2.5s", "0.5", "5m"] {
+        assert_eq!(place.ibi(&["mint", "--max-wait", good]).status, 0, "{good}");
+    }
     assert_eq!(place.ibi(&["mint", "-n", "0"]).status, 2);
 }
 

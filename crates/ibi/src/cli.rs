@@ -244,7 +244,7 @@ pub(crate) struct Mint {
     /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9 [default: 1e-9; the 2011 edition has 1 only]
     #[arg(long, value_name = "R")]
     pub(crate) granularity: Option<Granularity>,
-    /// How long to wait for the time of the labels to come, as in 500ms, 10s or 2m; at most 5m
+    /// How long to wait for the time of the labels to come, as in 500ms, 2.5s or 2m; at most 5m
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
     pub(crate) max_wait: Duration,
     /// Print one JSON object a label
@@ -265,14 +265,16 @@ fn port(text: &str) -> Result<NonZeroU16, &'static str> {
 }
 
 fn wait(text: &str) -> Result<Duration, &'static str> {
-    const SHAPE: &str = "a wait is a number and a unit, as in 500ms, 10s or 2m";
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| SHAPE)?;
+    const SHAPE: &str = "a wait is a number and a unit, as in 500ms, 2.5s or 2m";
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    // Decimal seconds are read exactly, as Unix seconds are.
+    let number: Instant = text[..text.len() - unit.len()].parse().map_err(|_| SHAPE)?;
+    let number =
+        Duration::from_secs(number.seconds().unsigned_abs()) + Duration::from_nanos(number.picos() / 1000);
     match unit {
-        "ms" => Ok(Duration::from_millis(number)),
-        "s" | "" => Ok(Duration::from_secs(number)),
-        "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
+        "ms" => Ok(number / 1000),
+        "s" | "" => Ok(number),
+        "m" => Ok(number * 60),
         _ => Err(SHAPE),
     }
 }
