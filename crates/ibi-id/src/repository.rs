@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 
 use crate::civil::{Civil, Positions};
 use crate::host::{self, Host, write_lower};
-use crate::instant::{Instant, optional_fraction};
+use crate::instant::{Instant, digits_from, optional_fraction};
 use crate::label::LONGEST_LABEL;
 use crate::text::Suffix;
 use crate::{ParseError, Rule};
@@ -221,27 +221,13 @@ fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
     let shape = |at| ParseError::new(Rule::DateShape, at);
     let two = |at: usize| match bytes.get(at..at + 2) {
         Some(&[high @ b'0'..=b'9', low @ b'0'..=b'9']) => Ok((high - b'0') * 10 + (low - b'0')),
-        _ => Err(shape(crate::instant::digits_from(bytes, at))),
+        _ => Err(shape(digits_from(bytes, at))),
     };
     let separator = |at: usize, expected: u8| match bytes.get(at) {
         Some(&c) if c == expected => Ok(()),
         _ => Err(shape(at)),
     };
-    match crate::instant::digits_from(bytes, at.min(bytes.len())) - at {
-        // A part that is not there, or a year of one to three digits.
-        0 if bytes.len() == at => return Err(ParseError::new(Rule::RepositoryParts, at)),
-        digits @ 1..=3 if matches!(bytes.get(at + digits), Some(b'/') | None) => {
-            return Err(ParseError::new(Rule::Year, at));
-        }
-        _ => {}
-    }
-    let year = u16::from(two(at)?) * 100 + u16::from(two(at + 2)?);
-    match bytes.get(at + 4) {
-        Some(b'/') if bytes.len() > at + 5 => {}
-        Some(b'0'..=b'9') => return Err(ParseError::new(Rule::Year, at)),
-        Some(b'/') | None => return Err(ParseError::new(Rule::RepositoryParts, bytes.len())),
-        Some(_) => return Err(shape(at + 4)),
-    }
+    let year = year(bytes, at)?;
     let positions =
         Positions { year: at, month: at + 5, day: at + 8, hour: at + 11, minute: at + 14, second: at + 17 };
     let month = two(positions.month)?;
@@ -264,4 +250,26 @@ fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
         Some(_) => return Err(shape(end)),
     }
     Instant::from_civil(Civil { year, month, day, hour, minute, second }, picos, &positions)
+}
+
+/// Reads the year and the slash after it, which something must follow.
+#[inline]
+fn year(bytes: &[u8], at: usize) -> Result<u16, ParseError> {
+    match bytes.get(at..) {
+        Some(&[a, b, c, d, b'/', _, ..]) if [a, b, c, d].iter().all(u8::is_ascii_digit) => {
+            Ok([a, b, c, d].iter().fold(0, |year, &c| year * 10 + u16::from(c - b'0')))
+        }
+        _ => Err(no_year(bytes, at)),
+    }
+}
+
+#[cold]
+fn no_year(bytes: &[u8], at: usize) -> ParseError {
+    let end = digits_from(bytes, at);
+    match (end - at, bytes.get(end)) {
+        // A part is missing: this one, or the one after it.
+        (0, None) | (4, Some(b'/') | None) => ParseError::new(Rule::RepositoryParts, bytes.len()),
+        (_, Some(b'/') | None) | (5.., _) => ParseError::new(Rule::Year, at),
+        (_, Some(_)) => ParseError::new(Rule::DateShape, end),
+    }
 }
