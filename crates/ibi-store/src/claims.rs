@@ -90,7 +90,7 @@ impl Witness {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Claim {
     state: String,
     folder: PathBuf,
@@ -208,6 +208,10 @@ fn lock(path: &Path, folder: &Path) -> io::Result<Option<File>> {
         if !ours.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
         }
+        // Anybody may make files here: only what we or the owner of the folder made is believed.
+        if ours.uid() != rustix::process::geteuid().as_raw() && ours.uid() != folder.metadata()?.uid() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -257,7 +261,11 @@ fn read(mut file: &File) -> Option<Claim> {
     const MOST: u64 = 16 * BLOCK as u64;
     let mut bytes = Vec::new();
     file.by_ref().take(MOST).read_to_end(&mut bytes).ok()?;
-    let lines = text::read(&bytes, TITLE)?;
+    parse(&bytes)
+}
+
+fn parse(bytes: &[u8]) -> Option<Claim> {
+    let lines = text::read(bytes, TITLE)?;
     let value = |name| text::value(&lines, name);
     let witness = || {
         Some(Witness {
@@ -283,4 +291,61 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
             _ => None,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ibi_id::Instant;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn claim() -> impl Strategy<Value = Claim> {
+        let at = (0..4_000_000_000_i64, 0..1_000_000_000_u64)
+            .prop_map(|(seconds, nanos)| Instant::new(seconds, nanos * 1000).unwrap());
+        let run = (at.clone(), at).prop_map(|(first, last)| Run { first, last });
+        let witness = ("[!-~]{1,40}", any::<u64>(), prop::collection::vec(run, 0..32))
+            .prop_map(|(boot, sequence, used)| Witness { boot, sequence, used });
+        let folder = prop::collection::vec(any::<u8>(), 1..300);
+        ("[0-9a-f]{32}", folder, any::<u32>(), prop::option::of(witness)).prop_map(
+            |(state, folder, process, witness)| {
+                let folder = PathBuf::from(std::ffi::OsString::from_vec(folder));
+                Claim { state, folder, process, witness }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_claim_is_read_as_it_was_written(claim in claim()) {
+            let size = (3072 + 2 * claim.folder.as_os_str().len()).next_multiple_of(BLOCK);
+            prop_assert_eq!(parse(&claim.block().finish(size).unwrap()), Some(claim));
+        }
+
+        #[test]
+        fn a_changed_claim_is_none(claim in claim(), at in any::<prop::sample::Index>(), bit in 0..7_u32) {
+            let mut bytes = claim.block().finish(4 * BLOCK).unwrap();
+            // Up to the end of the checksum: what follows is filling.
+            let end = bytes.iter().rposition(|c| *c != b'\n').unwrap() + 1;
+            bytes[at.index(end)] ^= 1_u8 << bit;
+            prop_assert_eq!(parse(&bytes), None);
+        }
+
+        #[test]
+        fn any_lines_with_a_right_checksum_are_a_claim_or_none(lines in prop::collection::vec("[a-z]{0,8} ?[ -~]{0,40}", 0..20)) {
+            let mut block = Block::new(TITLE);
+            for line in &lines {
+                let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+                block.line(name, value);
+            }
+            if let Some(bytes) = block.finish(4 * BLOCK) {
+                let _ = parse(&bytes);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_claim_or_none(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            prop_assert_eq!(parse(&bytes), None);
+        }
+    }
 }
