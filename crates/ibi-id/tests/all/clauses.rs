@@ -48,6 +48,8 @@ fn clause_1_1_the_grammar() {
     refused("sid.inpe.9r/mtc-m18/2009/02.16.17.46", Rule::HostLastWord, 9);
     refused("sid.inpe.br/mtc-m18.8o/2009/02.16.17.46", Rule::Port, 21);
     refused("sid.inpe.br/mtc-m18@/2009/02.16.17.46", Rule::Port, 20);
+    refused("sid.inpe.br", Rule::RepositoryParts, 11);
+    refused("-sid.br/m/2009", Rule::HostWord, 0);
     refused("sid.inpe.br/mtc-m18", Rule::RepositoryParts, 19);
     refused("sid.inpe.br/mtc-m18/2009", Rule::RepositoryParts, 24);
     refused("sid.inpe.br/mtc-m18/", Rule::RepositoryParts, 20);
@@ -269,6 +271,8 @@ fn clause_1_4_labels_of_255_and_256_bytes() {
     for label in labels(255) {
         assert!(Label::parse(&label).is_ok(), "{label}");
     }
+    refused(&"A".repeat(255), Rule::Form, 255);
+    refused(&"A".repeat(256), Rule::LabelLength, 255);
     for label in labels(256) {
         refused(&label, Rule::LabelLength, 255);
         let parsed =
