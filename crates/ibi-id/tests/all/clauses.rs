@@ -293,6 +293,7 @@ fn clause_1_4_lengths() {
     let longest = format!("{many}/{}/2009/02.16.17.46", "b".repeat(46));
     assert_eq!(Label::parse(&longest).unwrap().spelling().len(), 255);
     assert_eq!(Host::parse(&format!("{many}.{}", "c".repeat(62))).unwrap_err().rule(), Rule::HostLength);
+    assert!(Host::parse(&format!("{many}.{}", "c".repeat(61))).is_ok(), "253 characters");
     assert_eq!(Host::parse("localhost").unwrap_err().rule(), Rule::HostTooFewWords);
     let host = format!("{many}.{}", "c".repeat(46));
     let prefix = RepositoryPrefix::new(Host::parse(&host).unwrap(), port(80));
