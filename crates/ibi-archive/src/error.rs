@@ -139,10 +139,10 @@ pub enum Stop {
         /// The last mark.
         last: Instant,
     },
-    /// The state is older than what this machine remembers.
+    /// The state does not know of labels that this machine remembers.
     #[error(
-        "the minter's state is an older one put back: it ends at {last}, but labels up to {seen} were given out. Run \
-         `ibi minter recover` to go on after them"
+        "labels up to {seen} were given out that the minter's state, which ends at {last}, does not know of: an older \
+         state was put back, or another folder had the prefix. Run `ibi minter recover` to go on around them"
     )]
     Restored {
         /// Where the state ends.

@@ -126,6 +126,12 @@ fn copy(from: &Path, to: &Path) {
     fs::copy(from.join("minter/state"), to.join("minter/state")).unwrap();
 }
 
+/// Without a child process: between its birth and its program it would hold the locks of other tests.
+fn make_pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
+
 #[track_caller]
 fn stopped<T>(result: Result<T, Refusal>) -> Stop {
     match result {
@@ -175,6 +181,54 @@ fn labels_ahead_of_the_clock_outlive_the_folder_that_minted_them() {
 }
 
 #[test]
+fn who_takes_over_after_a_reboot_knows_what_the_other_folder_gave_out() {
+    let machine = Machine::new();
+    machine.init("a").unwrap();
+    machine.mint("a", 1, SECOND).unwrap();
+    copy(&machine.folder("a"), &machine.folder("b"));
+    // Minted a little ahead, within what the clock may gain.
+    machine.set(machine.now() + 200_000);
+    machine.mint("a", 9, SECOND).unwrap();
+    machine.set(machine.now() - 200_000);
+    machine.clocks.lock().unwrap().1 += 1;
+    fs::remove_file(&machine.claims()[0]).unwrap();
+    machine.recover("b");
+    machine.mint("b", 5, SECOND).unwrap();
+    machine.set(machine.now() + 200_000);
+    machine.mint("b", 5, SECOND).unwrap();
+}
+
+#[test]
+fn a_free_year_is_never_given_up() {
+    let machine = Machine::new();
+    machine.init("a").unwrap();
+    machine.mint("a", 1, NANO).unwrap();
+    // A reboot with a clock a year ahead, less than what stops the minter; then more runs than are told apart.
+    machine.clocks.lock().unwrap().1 += 1;
+    machine.set(START + 365 * DAY);
+    for _ in 0..40 {
+        machine.pass(130_000);
+        machine.mint("a", 1, NANO).unwrap();
+    }
+    machine.set(START + 10_000_000);
+    machine.recover("a");
+    machine.pass(1);
+    machine.mint("a", 3, NANO).unwrap();
+}
+
+#[test]
+fn a_state_that_is_a_pipe_is_refused_without_waiting() {
+    let machine = Machine::new();
+    machine.init("a").unwrap();
+    fs::remove_file(machine.state("a")).unwrap();
+    make_pipe(&machine.state("a"));
+    assert!(matches!(machine.mint("a", 1, NANO), Err(Refusal::Store(_))));
+    assert!(mint::look(&machine.folder("a")).is_err());
+    // A claim that leads there does not make others wait either.
+    machine.init("b").unwrap();
+}
+
+#[test]
 fn either_claim_finds_an_older_state_out() {
     for lost in 0..2 {
         let machine = Machine::new();
@@ -201,9 +255,8 @@ fn without_claims_or_in_another_boot_the_mark_is_raised_to_now() {
         fs::write(machine.state("a"), older).unwrap();
         if reboot {
             machine.clocks.lock().unwrap().1 += 1;
-        } else {
-            machine.claims().iter().for_each(|claim| fs::remove_file(claim).unwrap());
         }
+        machine.claims().iter().for_each(|claim| fs::remove_file(claim).unwrap());
         let now = (&&machine).read().wall;
         machine.pass(3);
         // Without being raised, the short label of the minute would come again.
@@ -291,8 +344,7 @@ fn a_claim_that_cannot_be_taken_is_somebodys() {
 #[test]
 fn a_claim_that_is_a_pipe_is_refused_without_waiting() {
     let machine = Machine::new();
-    let pipe = &machine.claims()[0];
-    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    make_pipe(&machine.claims()[0]);
     assert!(matches!(machine.init("a"), Err(Refusal::Store(_))));
 }
 

@@ -172,10 +172,20 @@ impl Claims {
         witnesses.max_by_key(|witness| witness.sequence)
     }
 
-    /// The dates that any state of any folder was seen to give out under these prefixes in this boot.
-    pub fn seen(&self, boot: &str) -> impl Iterator<Item = Run> {
+    /// The dates that any state of any folder was seen to give out under these prefixes, as far as it is remembered: all
+    /// of this boot, and what `/var/tmp` kept of others.
+    pub fn seen(&self) -> impl Iterator<Item = Run> {
         let witnesses = self.found.iter().flatten().filter_map(|claim| claim.witness.as_ref());
-        witnesses.filter(move |witness| witness.boot == boot).flat_map(|witness| witness.used.iter().copied())
+        witnesses.flat_map(|witness| witness.used.iter().copied())
+    }
+
+    /// The other folders that had the prefixes.
+    pub fn other_folders(&self) -> impl Iterator<Item = &Path> {
+        self.found
+            .iter()
+            .flatten()
+            .map(|claim| claim.folder.as_path())
+            .filter(|folder| *folder != self.us.folder)
     }
 
     /// Writes down who holds the prefixes and how far it has come. No sync: it need not outlive a power cut, only
@@ -185,25 +195,24 @@ impl Claims {
         let bytes = self.us.block().finish(self.size).ok_or(io::ErrorKind::InvalidInput)?;
         self.files.iter().try_for_each(|file| file.write_all_at(&bytes, 0))
     }
-
-    /// The same for the first time: whatever another holder left is gone.
-    pub(crate) fn introduce(&mut self, mark: &Mark) -> io::Result<()> {
-        self.files.iter().try_for_each(|file| file.set_len(self.size as u64))?;
-        self.remember(mark)
-    }
 }
 
 /// Opens and locks a claim; nothing if somebody else has it. Made by root, it is given to the owner of the data folder.
 fn lock(path: &Path, folder: &Path) -> io::Result<Option<File>> {
     loop {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(no_tricks())
-            .open(path)?;
+        // First without making it: some systems let nobody, not even root, open for making what is another's.
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600).custom_flags(no_tricks());
+        let file = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match options.create_new(true).open(path) {
+                    // Somebody was quicker.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                    made => made?,
+                }
+            }
+            opened => opened?,
+        };
         let ours = file.metadata()?;
         if !ours.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
@@ -249,11 +258,16 @@ impl Claim {
 }
 
 fn read_path(path: &Path) -> Option<Claim> {
-    let file = OpenOptions::new().read(true).custom_flags(no_tricks()).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
+    read(&open_plain(path, OpenOptions::new().read(true)).ok()?)
+}
+
+/// Opens a plain file, whatever stands in its place: no link is followed, and no pipe makes us wait.
+pub(crate) fn open_plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options.custom_flags(no_tricks()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
     }
-    read(&file)
+    Ok(file)
 }
 
 fn read(mut file: &File) -> Option<Claim> {

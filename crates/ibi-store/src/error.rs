@@ -10,7 +10,10 @@ use crate::Holder;
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no minter in this folder.
-    #[error("no minter was started in {}: `ibi minter init` starts one", .folder.display())]
+    #[error(
+        "no minter was started in {}: `ibi minter init` starts one. If one was, the folder is not what it was: is its \
+         disk mounted?", .folder.display()
+    )]
     NotStarted {
         /// The data folder.
         folder: PathBuf,
@@ -43,7 +46,8 @@ pub enum StoreError {
     },
     /// Another folder mints under the same prefix.
     #[error(
-        "the prefix {prefix} is minted from the folder {} on this machine: use that folder", .folder.display()
+        "the prefix {prefix} is minted from the folder {} on this machine: use that folder. In a folder that has a \
+         minter of this prefix already, `ibi minter recover` takes it over", .folder.display()
     )]
     OtherFolder {
         /// The prefix.

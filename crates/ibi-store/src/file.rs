@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::claims::open_plain;
 use crate::text::{self, BLOCK, Block};
 use crate::{Boot, Claims, Edition, Holder, Mark, Marks, StoreError, Subsystem};
 
@@ -56,10 +57,13 @@ impl FileMarks {
         first: impl FnOnce(&Claims) -> Mark,
     ) -> Result<Self, StoreError> {
         let home = folder.join("minter");
-        let made = make_folder(&home)?;
-        Self::start_in(folder, &home, subsystem, first).inspect_err(|_| {
+        let missing: Vec<PathBuf> =
+            home.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+        let started =
+            make_folder(&home, &missing).and_then(|()| Self::start_in(folder, &home, subsystem, first));
+        started.inspect_err(|_| {
             // Leave nothing that looks like a minter that lost its state. A folder that is not empty stays.
-            made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+            missing.iter().for_each(|folder| drop(fs::remove_dir(folder)));
         })
     }
 
@@ -129,7 +133,7 @@ impl FileMarks {
         file.sync_all().map_err(failed("sync"))?;
         fs::rename(&fresh, &path).map_err(failed("rename"))?;
         sync_names(&folder, &path)?;
-        claims.introduce(&mark).map_err(StoreError::io("write the claim for", &path))?;
+        claims.remember(&mark).map_err(StoreError::io("write the claim for", &path))?;
         Ok(Self { path, file, subsystem, identity, mark, claims, stopped: false, _folder: folder })
     }
 
@@ -191,11 +195,11 @@ impl Opening {
 
     /// Trusts the mark that was found.
     pub fn trust(mut self, subsystem: Subsystem, mark: Mark) -> Result<FileMarks, StoreError> {
-        let file = OpenOptions::new().read(true).write(true).open(&self.path);
+        let file = open_plain(&self.path, OpenOptions::new().read(true).write(true));
         let file = file.map_err(StoreError::io("open", &self.path))?;
         // Whoever made the file may have died, or been told of an error, before its name was durable.
         sync_names(&self.folder, &self.path)?;
-        self.claims.introduce(&mark).map_err(StoreError::io("write the claim for", &self.path))?;
+        self.claims.remember(&mark).map_err(StoreError::io("write the claim for", &self.path))?;
         let Self { path, folder, claims } = self;
         let identity = Identity::of(&file);
         Ok(FileMarks { path, file, subsystem, identity, mark, claims, stopped: false, _folder: folder })
@@ -209,8 +213,10 @@ impl Opening {
 
 /// The id of the state in a data folder, if there is one that can be read.
 pub(crate) fn state_id(folder: &Path) -> Option<String> {
-    let bytes = fs::read(folder.join("minter").join("state")).ok()?;
-    parse_subsystem(bytes.get(..BLOCK)?).map(|subsystem| subsystem.id)
+    let file = open_plain(&folder.join("minter/state"), OpenOptions::new().read(true)).ok()?;
+    let mut block = [0; BLOCK];
+    file.read_exact_at(&mut block, 0).ok()?;
+    parse_subsystem(&block).map(|subsystem| subsystem.id)
 }
 
 fn lock_folder(home: &Path) -> Result<File, StoreError> {
@@ -241,26 +247,29 @@ fn home_of(folder: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Makes a folder and those above it that are not there, durably: which were made, innermost first.
-fn make_folder(home: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let missing: Vec<PathBuf> =
-        home.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+/// Makes a folder and the `missing` ones above it, innermost first, durably.
+fn make_folder(home: &Path, missing: &[PathBuf]) -> Result<(), StoreError> {
     fs::create_dir_all(home).map_err(StoreError::io("create", home))?;
-    for folder in &missing {
-        // A relative path ends with nothing, which is the current folder.
-        let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
-        sync_folder(above.unwrap_or(Path::new(".")))?;
+    let home = home.canonicalize().map_err(StoreError::io("find", home))?;
+    if let Some(there) = home.ancestors().nth(missing.len()) {
+        for folder in home.ancestors().take(missing.len()) {
+            let made = File::open(folder).and_then(|folder| give_to_owner(&folder, there));
+            made.map_err(StoreError::io("give away", folder))?;
+        }
     }
-    Ok(missing)
+    // All the way up: one that was made by a start that was cut off may not be durable either.
+    home.ancestors().skip(1).try_for_each(|folder| match sync_folder(folder) {
+        // What we may not look into was not made by us.
+        Err(StoreError::Io { error, .. }) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    })
 }
 
-/// Makes the names of the state and of its folder durable.
+/// Makes the names of the state, of its folder and of the data folder durable.
 fn sync_names(home: &File, path: &Path) -> Result<(), StoreError> {
     home.sync_all().map_err(StoreError::io("sync the folder of", path))?;
-    path.parent().and_then(Path::parent).map_or(Ok(()), |folder| match folder.as_os_str().is_empty() {
-        true => sync_folder(Path::new(".")),
-        false => sync_folder(folder),
-    })
+    let path = path.canonicalize().map_err(StoreError::io("find", path))?;
+    path.ancestors().skip(2).take(2).try_for_each(sync_folder)
 }
 
 /// What root makes in somebody's folder is that somebody's: they could not go on with it otherwise.
@@ -278,7 +287,7 @@ fn sync_folder(folder: &Path) -> Result<(), StoreError> {
 
 fn read_state(folder: &Path) -> Result<State, StoreError> {
     let path = folder.join("minter").join("state");
-    let file = File::open(&path).map_err(|error| match error.kind() {
+    let file = open_plain(&path, OpenOptions::new().read(true)).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => StoreError::Missing { path: path.clone() },
         _ => StoreError::io("open", &path)(error),
     })?;

@@ -39,15 +39,16 @@ impl Block {
     }
 }
 
-/// The lines of a block without title and checksum; nothing unless both are right.
+/// The lines of a block without title and checksum; nothing unless both are right. What follows the checksum is filling,
+/// or what a longer block left.
 pub(crate) fn read<'a>(block: &'a [u8], title: &str) -> Option<Vec<(&'a str, &'a str)>> {
-    let text = std::str::from_utf8(block).ok()?.trim_end_matches('\n');
-    let (body, digest) = text.rsplit_once("\nsha256 ")?;
-    let body = &text[..body.len() + 1];
-    if hex(&Sha256::digest(body.as_bytes())) != digest {
+    const CHECKSUM: &[u8] = b"\nsha256 ";
+    let end = block.windows(CHECKSUM.len()).position(|line| line == CHECKSUM)? + 1;
+    let digest = block.get(end + CHECKSUM.len() - 1..)?.get(..64)?;
+    if hex(&Sha256::digest(&block[..end])).as_bytes() != digest {
         return None;
     }
-    let mut lines = body.lines();
+    let mut lines = std::str::from_utf8(&block[..end]).ok()?.lines();
     if lines.next()? != title {
         return None;
     }

@@ -244,7 +244,7 @@ pub(crate) struct Mint {
     /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9 [default: 1e-9; the 2011 edition has 1 only]
     #[arg(long, value_name = "R")]
     pub(crate) granularity: Option<Granularity>,
-    /// How long to wait for the time of the labels to come, as in 500ms, 2.5s or 2m; at most 5m
+    /// How long to wait for the time of the labels to come, of each million, as in 500ms, 2.5s or 2m; at most 5m
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
     pub(crate) max_wait: Duration,
     /// Print one JSON object a label

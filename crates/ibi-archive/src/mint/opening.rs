@@ -40,7 +40,7 @@ pub fn init(
     let now = clock.read();
     FileMarks::start(folder, subsystem.clone(), |claims| {
         // A folder that was thrown away may have minted under this prefix.
-        let seen: Vec<Run> = claims.seen(&now.boot.id).collect();
+        let seen: Vec<Run> = claims.seen().collect();
         recovered(&[], &seen, 0, now)
     })?;
     Ok(subsystem)
@@ -100,8 +100,7 @@ fn trusted(state: &State, claims: &Claims, now: &Reading) -> Result<Mark, Stop> 
         _ => return Err(Stop::Damaged),
     };
     // Labels that this machine saw and the state does not know of: the state is an older one, or of another folder.
-    let unknown =
-        claims.seen(&now.boot.id).filter(|run| !used::covers(&mark.used, *run)).map(|run| run.last).max();
+    let unknown = claims.seen().filter(|run| !used::covers(&mark.used, *run)).map(|run| run.last).max();
     if let Some(seen) = unknown {
         return Err(Stop::Restored { last: mark.last, seen });
     }
@@ -136,7 +135,13 @@ pub fn recover(folder: &Path, clock: &dyn Clock) -> Result<Recovered, Refusal> {
         Ok(mark) => std::slice::from_ref(mark),
         Err(damage) => &damage.readable,
     };
-    let seen: Vec<Run> = opening.claims().seen(&now.boot.id).collect();
+    let mut seen: Vec<Run> = opening.claims().seen().collect();
+    // A folder that we take over may know of more than its claims, which a reboot can empty.
+    for folder in opening.claims().other_folders() {
+        let marks = FileMarks::look(folder)
+            .map(|state| state.mark.map_or_else(|damage| damage.readable, |mark| vec![mark]));
+        seen.extend(marks.unwrap_or_default().into_iter().flat_map(|mark| mark.used));
+    }
     let witnessed = opening.claims().witness().map_or(0, |witness| witness.sequence);
     let mark = recovered(readable, &seen, witnessed, now);
     let (now, last) = (mark.wall, mark.last);

@@ -13,9 +13,8 @@ use crate::mint::clock::between;
 
 /// Dates no further apart than this are one run: what lies between them is given up.
 const NEAR: Duration = Duration::from_secs(60);
-/// So many runs are told apart. When there are more, two become one, and the dates between them are never used: a loss,
-/// not a danger. The two oldest, whose dates only a clock set far back could ask for; or, if nearly all lie ahead of the
-/// clock, the two latest.
+/// So many runs are told apart. When there are more, the two closest behind the clock become one, or, if there are none,
+/// the two closest ahead of it; the dates between them are never used: a small loss, and no danger.
 const MOST_RUNS: usize = 32;
 
 /// The next run that ends after `last`: where it begins, dates have to pass over it.
@@ -51,8 +50,12 @@ pub(crate) fn add(used: &mut Vec<Run>, new: Run, now: Instant) {
         join(used, at);
     }
     while used.len() > MOST_RUNS {
-        let behind = used[1].first <= now;
-        join(used, if behind { 0 } else { used.len() - 2 });
+        let gap = |at: &usize| between(used[*at].last, used[at + 1].first);
+        let behind = used.partition_point(|run| run.first <= now);
+        let pairs = if behind > 1 { 0..behind - 1 } else { behind..used.len() - 1 };
+        // Of more than 32 runs, there are two behind or two ahead.
+        let Some(closest) = pairs.min_by_key(gap) else { return };
+        join(used, closest);
     }
 }
 
@@ -97,18 +100,28 @@ mod tests {
     }
 
     #[test]
-    fn too_many_runs_lose_gaps_far_from_the_clock() {
-        let pairs = |from: i64| (0..33).map(|n| (from + n * 1000, from + n * 1000 + 1)).collect::<Vec<_>>();
-        let fill = |pairs: &[(i64, i64)], now| {
+    fn too_many_runs_lose_the_smallest_gap_behind_the_clock_or_else_ahead() {
+        // Gaps of 1000 s, but one of 200 s and one that is large.
+        let pairs: Vec<(i64, i64)> = (0..33)
+            .map(|n| match n {
+                0 => -900_000_000,
+                9 => 9000 - 800,
+                _ => n * 1000,
+            })
+            .map(|first| (first, first))
+            .collect();
+        let fill = |now| {
             let mut used = Vec::new();
-            runs(pairs).into_iter().for_each(|run| add(&mut used, run, now));
+            runs(&pairs).into_iter().for_each(|run| add(&mut used, run, now));
             used
         };
-        let behind = fill(&pairs(-100_000), at(0));
-        assert_eq!((behind.len(), behind[0]), (32, runs(&[(-100_000, -98_999)])[0]), "the two oldest");
-        let ahead = fill(&pairs(1000), at(0));
-        assert_eq!((ahead.len(), ahead[31]), (32, runs(&[(32_000, 33_001)])[0]), "the two latest");
-        assert!(pairs(1000).iter().all(|pair| covers(&ahead, runs(&[*pair])[0])), "nothing is forgotten");
+        for now in [at(1_000_000), at(-1_000_000_000), at(0)] {
+            let used = fill(now);
+            assert_eq!(used.len(), 32);
+            assert_eq!(used[0], runs(&[pairs[0]])[0], "the large gap stays");
+            assert!(used.contains(&runs(&[(8000, 8200)])[0]), "the smallest is lost");
+            assert!(pairs.iter().all(|pair| covers(&used, runs(&[*pair])[0])), "nothing is forgotten");
+        }
     }
 
     #[test]

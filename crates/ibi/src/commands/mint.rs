@@ -36,6 +36,15 @@ pub(super) fn run(command: &Mint) -> Result<Answer, Failure> {
                     wait.as_secs_f32()
                 ));
             }
+        });
+        let minted = minted.inspect_err(|_| {
+            if left < command.number {
+                say(format_args!(
+                    "{} of {} labels were given out before this:",
+                    command.number - left,
+                    command.number
+                ));
+            }
         })?;
         write(&minted, command.json, &progress, &mut output)?;
         output.flush()?;
