@@ -277,7 +277,10 @@ pub(crate) fn give_to_owner(file: &File, folder: &Path) -> std::io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let owner = folder.metadata()?;
+    let (owner, ours) = (folder.metadata()?, file.metadata()?);
+    if (owner.uid(), owner.gid()) == (ours.uid(), ours.gid()) {
+        return Ok(());
+    }
     std::os::unix::fs::fchown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
