@@ -2,7 +2,11 @@
 //! that nearly every input gets as far as the arithmetic.
 #![no_main]
 
+#[path = "../../crates/ibi-id/tests/all/judge.rs"]
 mod judge;
+#[path = "../../crates/ibi-id/tests/all/norm.rs"]
+#[allow(dead_code)]
+mod norm;
 
 use ibi_id::Instant;
 

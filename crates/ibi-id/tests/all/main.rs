@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod clauses;
+mod clauses_of_time;
+mod judge;
 mod norm;
 mod properties;
 mod vectors;
