@@ -202,10 +202,10 @@ fn lock(path: &Path, folder: &Path) -> io::Result<Option<File>> {
     loop {
         // First without making it: some systems let nobody, not even root, open for making what is another's.
         let mut options = OpenOptions::new();
-        options.read(true).write(true).mode(0o600).custom_flags(no_tricks());
-        let file = match options.open(path) {
+        options.read(true).write(true).mode(0o600);
+        let file = match open_plain(path, &mut options) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                match options.create_new(true).open(path) {
+                match open_plain(path, options.create_new(true)) {
                     // Somebody was quicker.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                     made => made?,
@@ -214,9 +214,6 @@ fn lock(path: &Path, folder: &Path) -> io::Result<Option<File>> {
             opened => opened?,
         };
         let ours = file.metadata()?;
-        if !ours.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
-        }
         // Anybody may make files here: only what we or the owner of the folder made is believed.
         if ours.uid() != rustix::process::geteuid().as_raw() && ours.uid() != folder.metadata()?.uid() {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));

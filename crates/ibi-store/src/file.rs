@@ -258,11 +258,7 @@ fn make_folder(home: &Path, missing: &[PathBuf]) -> Result<(), StoreError> {
         }
     }
     // All the way up: one that was made by a start that was cut off may not be durable either.
-    home.ancestors().skip(1).try_for_each(|folder| match sync_folder(folder) {
-        // What we may not look into was not made by us.
-        Err(StoreError::Io { error, .. }) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
-        synced => synced,
-    })
+    home.ancestors().skip(1).try_for_each(sync_folder)
 }
 
 /// Makes the names of the state, of its folder and of the data folder durable.
@@ -284,8 +280,12 @@ pub(crate) fn give_to_owner(file: &File, folder: &Path) -> std::io::Result<()> {
     std::os::unix::fs::fchown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
+/// Makes the names in a folder durable. One that we may not look into was not made by us, nor were its names.
 fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", folder))
+    match File::open(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        opened => opened.and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", folder)),
+    }
 }
 
 fn read_state(folder: &Path) -> Result<State, StoreError> {
