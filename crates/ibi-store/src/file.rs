@@ -20,7 +20,6 @@ const MARK: &str = "mark";
 pub struct FileMarks {
     path: PathBuf,
     file: File,
-    subsystem: Subsystem,
     identity: Identity,
     mark: Mark,
     claims: Claims,
@@ -53,7 +52,7 @@ impl FileMarks {
     /// the prefixes.
     pub fn start(
         folder: &Path,
-        subsystem: Subsystem,
+        subsystem: &Subsystem,
         first: impl FnOnce(&Claims) -> Mark,
     ) -> Result<Self, StoreError> {
         let home = folder.join("minter");
@@ -70,7 +69,7 @@ impl FileMarks {
     fn start_in(
         folder: &Path,
         home: &Path,
-        subsystem: Subsystem,
+        subsystem: &Subsystem,
         first: impl FnOnce(&Claims) -> Mark,
     ) -> Result<Self, StoreError> {
         // Checked before the claims too: what is said first should be what matters most.
@@ -79,7 +78,7 @@ impl FileMarks {
             return Err(StoreError::AlreadyStarted { folder: folder.to_owned() });
         }
         let lock = lock_folder(home)?;
-        let claims = Claims::take(&subsystem, folder, false)?;
+        let claims = Claims::take(subsystem, folder, false)?;
         if path.exists() {
             return Err(StoreError::AlreadyStarted { folder: folder.to_owned() });
         }
@@ -108,7 +107,7 @@ impl FileMarks {
     fn create(
         path: PathBuf,
         folder: File,
-        subsystem: Subsystem,
+        subsystem: &Subsystem,
         mark: Mark,
         mut claims: Claims,
     ) -> Result<Self, StoreError> {
@@ -123,8 +122,7 @@ impl FileMarks {
             .map_err(failed("create"))?;
         let identity = Identity::of(&file);
         give_to_owner(&file, path.parent().unwrap_or(&path)).map_err(failed("give away"))?;
-        let blocks =
-            [subsystem_block(&subsystem), mark_block(&mark, &identity), mark_block(&mark, &identity)];
+        let blocks = [subsystem_block(subsystem), mark_block(&mark, &identity), mark_block(&mark, &identity)];
         for (number, block) in blocks.into_iter().enumerate() {
             // Two prefixes and 32 runs fit; if they did not, nothing would be started.
             let block = block.ok_or_else(|| failed("write")(std::io::ErrorKind::InvalidData.into()))?;
@@ -134,12 +132,7 @@ impl FileMarks {
         fs::rename(&fresh, &path).map_err(failed("rename"))?;
         sync_names(&folder, &path)?;
         claims.remember(&mark).map_err(StoreError::io("write the claim for", &path))?;
-        Ok(Self { path, file, subsystem, identity, mark, claims, stopped: false, _folder: folder })
-    }
-
-    /// Who mints.
-    pub fn subsystem(&self) -> &Subsystem {
-        &self.subsystem
+        Ok(Self { path, file, identity, mark, claims, stopped: false, _folder: folder })
     }
 
     /// The state of a data folder as it is now, also while a minter runs.
@@ -194,7 +187,7 @@ impl Opening {
     }
 
     /// Trusts the mark that was found.
-    pub fn trust(mut self, subsystem: Subsystem, mark: Mark) -> Result<FileMarks, StoreError> {
+    pub fn trust(mut self, mark: Mark) -> Result<FileMarks, StoreError> {
         let file = open_plain(&self.path, OpenOptions::new().read(true).write(true));
         let file = file.map_err(StoreError::io("open", &self.path))?;
         // Whoever made the file may have died, or been told of an error, before its name was durable.
@@ -202,11 +195,11 @@ impl Opening {
         self.claims.remember(&mark).map_err(StoreError::io("write the claim for", &self.path))?;
         let Self { path, folder, claims } = self;
         let identity = Identity::of(&file);
-        Ok(FileMarks { path, file, subsystem, identity, mark, claims, stopped: false, _folder: folder })
+        Ok(FileMarks { path, file, identity, mark, claims, stopped: false, _folder: folder })
     }
 
     /// Writes the state anew with a mark that an operator stands for.
-    pub fn replace(self, subsystem: Subsystem, mark: Mark) -> Result<FileMarks, StoreError> {
+    pub fn replace(self, subsystem: &Subsystem, mark: Mark) -> Result<FileMarks, StoreError> {
         FileMarks::create(self.path, self.folder, subsystem, mark, self.claims)
     }
 }

@@ -44,12 +44,12 @@ fn subsystem() -> Ours {
 }
 
 fn start(folder: &Path, subsystem: &Subsystem) -> FileMarks {
-    FileMarks::start(folder, subsystem.clone(), |_| first_mark()).unwrap()
+    FileMarks::start(folder, subsystem, |_| first_mark()).unwrap()
 }
 
 fn open(folder: &Path) -> FileMarks {
     let (state, opening) = FileMarks::open(folder).unwrap();
-    opening.trust(state.subsystem, state.mark.unwrap()).unwrap()
+    opening.trust(state.mark.unwrap()).unwrap()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn stores_of_marks_conform() {
 fn a_prefix_is_started_once() {
     let (folder, ours) = (TempDir::new().unwrap(), subsystem());
     let store = start(folder.path(), &ours);
-    let again = || FileMarks::start(folder.path(), subsystem().clone(), |_| first_mark());
+    let again = || FileMarks::start(folder.path(), &subsystem(), |_| first_mark());
     assert!(matches!(again(), Err(StoreError::AlreadyStarted { .. })), "while it runs");
     drop(store);
     assert!(matches!(again(), Err(StoreError::AlreadyStarted { .. })), "and after");
@@ -97,17 +97,17 @@ fn two_folders_with_one_prefix_are_refused() {
         edition: Edition::Rtc2015,
     };
     for rep in [true, false] {
-        let second = FileMarks::start(other.path(), same(rep), |_| first_mark());
+        let second = FileMarks::start(other.path(), &same(rep), |_| first_mark());
         assert!(matches!(second, Err(StoreError::Held { .. })), "while the first runs");
     }
     drop(store);
-    let second = FileMarks::start(other.path(), same(true), |_| first_mark());
+    let second = FileMarks::start(other.path(), &same(true), |_| first_mark());
     let Err(StoreError::OtherFolder { folder: named, .. }) = second else { panic!("not refused") };
     assert_eq!(named, folder.path().canonicalize().unwrap(), "and when it does not");
     // A folder that is gone holds nothing, but what it gave out in this boot is remembered.
     drop(folder);
     let mut remembered = None;
-    FileMarks::start(other.path(), same(true), |claims| {
+    FileMarks::start(other.path(), &same(true), |claims| {
         remembered = Some(claims.seen().count());
         first_mark()
     })
@@ -124,7 +124,7 @@ fn a_copy_of_a_folder_is_refused_until_it_takes_over() {
     assert!(matches!(FileMarks::open(copy.path()), Err(StoreError::Copy { .. })));
     let (state, opening) = FileMarks::open_to_recover(copy.path()).unwrap();
     assert!(!state.same_file, "it is told from the file it was copied from");
-    drop(opening.replace(state.subsystem, next_mark(&state.mark.unwrap())).unwrap());
+    drop(opening.replace(&state.subsystem, next_mark(&state.mark.unwrap())).unwrap());
     assert!(matches!(FileMarks::open(folder.path()), Err(StoreError::Copy { .. })), "the first gives way");
     drop(open(copy.path()));
 }

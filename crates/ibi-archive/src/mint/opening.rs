@@ -38,7 +38,7 @@ pub fn init(
 ) -> Result<Subsystem, Refusal> {
     let subsystem = subsystem(from, random)?;
     let now = clock.read();
-    FileMarks::start(folder, subsystem.clone(), |claims| {
+    FileMarks::start(folder, &subsystem, |claims| {
         // A folder that was thrown away may have minted under this prefix.
         let seen: Vec<Run> = claims.seen().collect();
         recovered(&[], &seen, 0, now)
@@ -83,7 +83,7 @@ pub fn look(folder: &Path) -> Result<State, Refusal> {
 pub fn open<C: Clock>(folder: &Path, clock: C, limits: Limits) -> Result<Minter<FileMarks, C>, Refusal> {
     let (state, opening) = FileMarks::open(folder)?;
     let mark = trusted(&state, opening.claims(), &clock.read())?;
-    let marks = opening.trust(state.subsystem.clone(), mark)?;
+    let marks = opening.trust(mark)?;
     Ok(Minter::new(state.subsystem, marks, clock, limits))
 }
 
@@ -146,7 +146,7 @@ pub fn recover(folder: &Path, clock: &dyn Clock) -> Result<Recovered, Refusal> {
     let mark = recovered(readable, &seen, witnessed, now);
     let (now, last) = (mark.wall, mark.last);
     let ahead = mark.used.iter().filter(|run| run.first > last).count();
-    opening.replace(state.subsystem, mark)?;
+    opening.replace(&state.subsystem, mark)?;
     Ok(Recovered { now, last, ahead })
 }
 
