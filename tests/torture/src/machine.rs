@@ -109,8 +109,21 @@ fn names_folder(claim: &std::path::Path, folder: &std::path::Path) -> bool {
     fs::read_to_string(claim).is_ok_and(|text| text.contains(&format!("folder {hex}\n")))
 }
 
+/// libfaketime keeps shared memory named after the process; killed, it leaves it behind, and a later process with that
+/// number could not start.
+fn sweep() {
+    for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.rsplit('_').next().unwrap_or_default();
+        if name.contains("faketime") && !fs::exists(format!("/proc/{process}")).unwrap_or(true) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Runs a command to its end.
 pub fn finish(command: &mut Command) -> Ended {
+    sweep();
     let output = command.stdin(Stdio::null()).output().expect("it starts");
     Ended {
         printed: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -121,6 +134,7 @@ pub fn finish(command: &mut Command) -> Ended {
 
 /// Runs a command and kills it some time after it first printed something, or after `patience` if it never does.
 pub fn kill_after(command: &mut Command, after: Duration, patience: Duration) -> Ended {
+    sweep();
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
