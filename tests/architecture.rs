@@ -7,8 +7,38 @@ use serde_json::{Value, json};
 /// What each crate may depend on to run. Tests and benchmarks may use more.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("ibi-id", &[]),
-    ("ibi-store", &["ibi-id", "rustix", "sha2", "thiserror"]),
-    ("ibi-archive", &["ibi-id", "ibi-store", "rustix", "thiserror", "loom"]),
+    (
+        "ibi-store",
+        &[
+            "ibi-id",
+            "blake3",
+            "rusqlite",
+            "rustix",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "unicode-normalization",
+        ],
+    ),
+    (
+        "ibi-archive",
+        &[
+            "ibi-id",
+            "ibi-store",
+            "csv",
+            "md-5",
+            "mime_guess",
+            "quick-xml",
+            "rustix",
+            "serde",
+            "serde_json",
+            "sha1",
+            "sha2",
+            "thiserror",
+            "loom",
+        ],
+    ),
     (
         "ibi",
         &[

@@ -30,7 +30,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod access;
+pub mod archive;
+pub mod audit;
+pub mod backup;
+pub mod bag;
+mod commit;
+pub mod deposit;
+pub mod dublin_core;
 mod error;
+mod export;
+pub mod item;
+pub mod language;
 pub mod mint;
+mod object;
+pub mod rebuild;
+mod rules;
+mod shown;
+pub mod table;
+mod update;
 
-pub use error::{Refusal, Stop};
+/// What the store says and has.
+pub mod keep {
+    pub use ibi_store::KeepError;
+    pub use ibi_store::journal::{Entry, State};
+    pub use ibi_store::ocfl::raw;
+    pub use ibi_store::records::{FileRecord, Role};
+}
+
+pub use archive::{Archive, Holding, Holdings};
+pub use commit::Prepared;
+pub use error::{ArchiveError, Refusal, Stop};
+pub use export::Exported;
+pub use update::Changes;

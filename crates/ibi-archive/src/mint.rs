@@ -17,5 +17,6 @@ pub use ibi_store::{Damage, Edition, Mark, Run, State, Subsystem};
 
 pub use grants::{MOST_LABELS, Request};
 pub use minter::{Labels, Minted, Minter, Prefixes};
+pub(crate) use opening::subsystem;
 pub use opening::{From, Recovered, init, look, open, recover};
 pub use rules::{LONGEST_WAIT, Limits};

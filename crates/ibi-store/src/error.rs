@@ -1,7 +1,7 @@
 //! What can go wrong with a store.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::Holder;
 
@@ -64,6 +64,16 @@ pub enum StoreError {
         /// The prefix.
         prefix: String,
         /// The folder that has it.
+        folder: PathBuf,
+    },
+    /// Brought back from a backup.
+    #[error(
+        "the minter in {} was restored from a backup: labels may have been given out since, so it gives out none until you \
+         say that the clock is right and that this folder is the one that mints from now on: `ibi minter recover`",
+        .folder.display()
+    )]
+    FromBackup {
+        /// The data folder.
         folder: PathBuf,
     },
     /// The machine-wide lock cannot be taken.
@@ -132,8 +142,159 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn io(doing: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| StoreError::Io { doing, path, error }
+    }
+}
+
+/// Items that could not be kept or found as they should.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeepError {
+    /// A file or folder could not be read or written.
+    #[error("cannot {doing} {}: {error}", .path.display())]
+    Io {
+        /// What was tried, as `read` or `write`.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// What was to be kept could not be read.
+    #[error("cannot read {name}, which was to be deposited: {error}")]
+    Source {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Something did not become durable.
+    #[error(
+        "{} could not be made durable: {error}. Nothing was acknowledged, and nothing more is written: mend the disk, then \
+         start again", .path.display()
+    )]
+    NotDurable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// An earlier error of the disk.
+    #[error("nothing is written any more after an earlier error: mend it, then start again")]
+    Stopped,
+    /// Too little room.
+    #[error(
+        "the disk of {} has {free} bytes left, and {reserve} are kept free, so that what is there can be kept safe: make \
+         room", .root.display()
+    )]
+    Full {
+        /// The tree.
+        root: PathBuf,
+        /// What is free.
+        free: u64,
+        /// What must stay free.
+        reserve: u64,
+    },
+    /// There is no tree.
+    #[error("{} is not the root of an OCFL tree: is the disk mounted? `ibi archive init` starts an Archive", .root.display())]
+    NoTree {
+        /// Where it should be.
+        root: PathBuf,
+    },
+    /// There is no journal.
+    #[error(
+        "the journal is missing: {} is not there. Put it back from a backup; without it, nobody knows which items are \
+         originals", .path.display()
+    )]
+    NoJournal {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The journal is shorter than what is known of it.
+    #[error(
+        "{} ends before what the index knows of it: an older one was put back. If that was meant, `ibi archive rebuild` \
+         makes the index anew from it", .path.display()
+    )]
+    JournalBehind {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// A line of the journal cannot be read, and it is not the end of a write that was cut off.
+    #[error(
+        "line {line} of {} is damaged. Put the journal back from a backup, then run `ibi archive rebuild`", .path.display()
+    )]
+    DamagedJournal {
+        /// The journal.
+        path: PathBuf,
+        /// The number of the line; 0 is its title.
+        line: u64,
+    },
+    /// Written by a newer program.
+    #[error("{} has a format that this program does not know: use the newer program that wrote it", .path.display())]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The description of the Archive cannot be read.
+    #[error("{} is damaged: put it back from a backup", .path.display())]
+    DamagedSettings {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An inventory is not what its sidecar says.
+    #[error("{} is damaged: it is not what its sidecar says", .path.display())]
+    DamagedInventory {
+        /// The inventory.
+        path: PathBuf,
+    },
+    /// A block is not what was deposited.
+    #[error(
+        "{file} is damaged in block {block} (of 1 MiB, from 0): it is not given out. `ibi archive audit` finds all that is \
+         damaged; put the file back from a backup or another holder"
+    )]
+    DamagedBlock {
+        /// The file.
+        file: String,
+        /// The block.
+        block: u64,
+    },
+    /// A file of an object is not there.
+    #[error("{} is missing: put it back from a backup or another holder", .path.display())]
+    MissingFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Something is where an object or a version was to be put.
+    #[error("there is something at {object} already")]
+    Occupied {
+        /// The path of the object.
+        object: String,
+    },
+    /// The index database failed.
+    #[error("the index failed: {0}. It can be made anew: `ibi archive rebuild`")]
+    Index(#[from] rusqlite::Error),
+    /// There is no index.
+    #[error("the index is missing: {} is not there. `ibi archive rebuild` makes it anew", .path.display())]
+    NoIndex {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The index was made by another version of the program.
+    #[error("the index has another form than this program's: `ibi archive rebuild` makes it anew")]
+    OtherIndex,
+}
+
+impl KeepError {
+    /// An error of a file or folder.
+    pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| KeepError::Io { doing, path, error }
+    }
+
+    pub(crate) fn not_durable(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| KeepError::NotDurable { path, error }
     }
 }

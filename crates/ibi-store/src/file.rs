@@ -14,6 +14,8 @@ use crate::{Boot, Claims, Edition, Holder, Mark, Marks, StoreError, Subsystem};
 
 const SUBSYSTEM: &str = "ibi minter state, format 1";
 const MARK: &str = "mark";
+/// A file beside the state: brought back from a backup, and not taken over yet.
+const RESTORED: &str = "restored";
 
 /// A mark in a file, held by this process alone.
 #[derive(Debug)]
@@ -99,6 +101,9 @@ impl FileMarks {
     fn open_with(folder: &Path, take_over: bool) -> Result<(State, Opening), StoreError> {
         let home = home_of(folder)?;
         let lock = lock_folder(&home)?;
+        if !take_over && home.join(RESTORED).exists() {
+            return Err(StoreError::FromBackup { folder: folder.to_owned() });
+        }
         let state = read_state(folder)?;
         let claims = Claims::take(&state.subsystem, folder, take_over)?;
         Ok((state, Opening { path: home.join("state"), folder: lock, claims }))
@@ -132,7 +137,23 @@ impl FileMarks {
         fs::rename(&fresh, &path).map_err(failed("rename"))?;
         sync_names(&folder, &path)?;
         claims.remember(&mark).map_err(StoreError::io("write the claim for", &path))?;
+        // The state is of now: it was brought back no longer.
+        match fs::remove_file(path.with_file_name(RESTORED)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::io("remove", &path.with_file_name(RESTORED))(error));
+            }
+            _ => {}
+        }
         Ok(Self { path, file, identity, mark, claims, stopped: false, _folder: folder })
+    }
+
+    /// Marks the minter of a data folder as brought back from a backup: it gives out nothing until an operator takes it over,
+    /// for labels may have been given out since.
+    pub fn restored(folder: &Path) -> Result<(), StoreError> {
+        let path = folder.join("minter").join(RESTORED);
+        let made = File::create(&path).and_then(|file| file.sync_all());
+        made.map_err(StoreError::io("create", &path))?;
+        path.parent().map_or(Ok(()), sync_folder)
     }
 
     /// The state of a data folder as it is now, also while a minter runs.

@@ -1,5 +1,7 @@
 //! The command line, defined once: help, completions and man pages are made from this.
 
+pub(crate) mod archive;
+
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -31,6 +33,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Minter(Minter),
     Mint(Mint),
+    /// Keep items: deposit, update, show, remove, export, check
+    #[command(subcommand)]
+    Archive(archive::Archive),
+    Backup(archive::Backup),
+    Restore(archive::Restore),
     /// Print the completions of a shell
     #[command(
         after_help = "Example:\n  ibi completions bash > ~/.local/share/bash-completion/completions/ibi"

@@ -1,5 +1,7 @@
 //! One file a command.
 
+mod archive;
+mod backup;
 mod completions;
 mod data;
 mod id;
@@ -7,6 +9,7 @@ mod man;
 mod mint;
 mod minter;
 
+use crate::cli::archive::Archive;
 use crate::cli::{Command, Id, Minter};
 use crate::exit::{Answer, Failure};
 
@@ -21,6 +24,18 @@ pub(crate) fn run(command: Command) -> Result<Answer, Failure> {
         Command::Minter(Minter::Show(command)) => minter::show(&command),
         Command::Minter(Minter::Recover(command)) => minter::recover(&command),
         Command::Mint(command) => mint::run(&command),
+        Command::Archive(Archive::Init(command)) => archive::init::run(&command),
+        Command::Archive(Archive::Deposit(command)) => archive::deposit::run(command),
+        Command::Archive(Archive::Update(command)) => archive::update::run(command),
+        Command::Archive(Archive::Show(command)) => archive::show::run(&command),
+        Command::Archive(Archive::List(command)) => archive::list::run(&command),
+        Command::Archive(Archive::Remove(command)) => archive::remove::run(&command),
+        Command::Archive(Archive::Export(command)) => archive::export::run(&command),
+        Command::Archive(Archive::Audit(command)) => archive::audit::run(&command),
+        Command::Archive(Archive::Rebuild(command)) => archive::rebuild::run(&command),
+        Command::Archive(Archive::Confirm(command)) => backup::confirm(&command),
+        Command::Backup(command) => backup::backup(&command),
+        Command::Restore(command) => backup::restore(&command),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { dir } => man::run(dir),
     }

@@ -3,17 +3,19 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use ibi_archive::Refusal;
+use ibi_archive::keep::KeepError;
+use ibi_archive::{ArchiveError, Refusal};
 use ibi_id::ParseError;
 
 /// For the help and the manual.
 pub(crate) const EXIT_CODES: &str = "\
 Exit status:
   0  done; the answer is yes
-  1  done; the answer is no: a label is not valid, two labels differ, a line could not be read
+  1  done; the answer is no: a label is not valid, two labels differ, a line could not be read, no item has the label, a row
+     was refused, an audit found damage
   2  the command cannot be understood: unknown options, or values that are not what they should be
-  3  reading or writing failed
-  4  refused for safety: nothing was minted; the message names the next step
+  3  reading or writing failed, or what was to be read is damaged
+  4  refused: nothing was minted or changed; the message names the next step
 
 A reader that closes the pipe early is no error. Colours follow NO_COLOR.";
 
@@ -41,6 +43,12 @@ pub(crate) enum Failure {
     Granularity2011,
     #[error("{0}")]
     Refused(#[from] Refusal),
+    #[error("{}", crate::io::printable(&.0.to_string()))]
+    Archive(#[from] ArchiveError),
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    NotSure(String),
     #[error("there is no home folder to keep data in: say --data DIR, or set IBI_DATA")]
     NoDataFolder,
     #[error("the system gives no random numbers: {0}")]
@@ -58,8 +66,24 @@ impl Failure {
         match self {
             Failure::Label { .. } | Failure::Build(_) | Failure::Granularity2011 | Failure::NoDataFolder => 2,
             Failure::Read(_) | Failure::Write(_) | Failure::WriteFile { .. } | Failure::Random(_) => 3,
-            Failure::Refused(_) => 4,
+            Failure::Refused(_) | Failure::NotSure(_) => 4,
+            Failure::Usage(_) => 2,
+            Failure::Archive(error) => of_archive(error),
         }
+    }
+}
+
+fn of_archive(error: &ArchiveError) -> u8 {
+    match error {
+        ArchiveError::Unknown { .. } | ArchiveError::Ambiguous { .. } => 1,
+        ArchiveError::Label { .. } | ArchiveError::Value(_) | ArchiveError::NothingToChange => 2,
+        ArchiveError::Io { .. } | ArchiveError::DamagedObject { .. } | ArchiveError::Stopped => 3,
+        ArchiveError::Keep(
+            KeepError::Occupied { .. } | KeepError::NewerFormat { .. } | KeepError::Full { .. },
+        ) => 4,
+        ArchiveError::Keep(_) => 3,
+        ArchiveError::Together(error) => of_archive(error),
+        _ => 4,
     }
 }
 

@@ -103,40 +103,20 @@ impl PowerCut {
         assert!(status.success(), "the filesystem cannot be mounted (is /dev/fuse there?)");
     }
 
+    /// Until the filesystem has laid out what is durable; it holds a lock so long.
     fn unmount(&self) {
         let unmounted = Command::new("fusermount3").args(["-u", "-z"]).arg(&self.mount).status();
         assert!(unmounted.is_ok_and(|status| status.success()), "the filesystem cannot be unmounted");
+        let ended = Command::new("flock").args(["-w", "60"]).arg(&self.durable).arg("true").status();
+        assert!(ended.is_ok_and(|status| status.success()), "the filesystem is still in use");
     }
 
-    /// Throws away what is volatile and lays out what is durable, under the new numbers of the files.
+    /// Throws away what is volatile and puts in its place what is durable.
     fn cut(&self) {
         self.unmount();
-        let list = fs::read_to_string(self.durable.join("dirlist")).unwrap_or_default();
-        let names: Vec<(String, Vec<u8>)> = list
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .map(|(number, name)| {
-                (name.to_owned(), fs::read(self.durable.join(format!("i{number}"))).unwrap_or_default())
-            })
-            .collect();
-        for folder in [&self.volatile, &self.durable] {
-            fs::remove_dir_all(folder).expect("ours");
-            fs::create_dir(folder).expect("ours");
-        }
-        let mut list = String::new();
-        for (name, content) in names {
-            let path = self.volatile.join(&name);
-            fs::write(&path, &content).expect("room");
-            let number = number_of(&path);
-            fs::write(self.durable.join(format!("i{number}")), &content).expect("room");
-            list += &format!("{number} {name}\n");
-        }
-        fs::write(self.durable.join("dirlist"), list).expect("room");
+        fs::remove_dir_all(&self.volatile).expect("ours");
+        fs::rename(self.durable.join("disk"), &self.volatile).expect("laid out when it was unmounted");
     }
-}
-
-fn number_of(path: &Path) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("just written"))
 }
 
 /// Calls that change the disk, as strace names them.

@@ -46,7 +46,8 @@ pub fn init(
     Ok(subsystem)
 }
 
-fn subsystem(from: &From<'_>, random: [u8; 16]) -> Result<Subsystem, Refusal> {
+/// Who would mint.
+pub(crate) fn subsystem(from: &From<'_>, random: [u8; 16]) -> Result<Subsystem, Refusal> {
     if from.host.is_none() && from.ip.is_none() {
         return Err(Refusal::NoPrefix);
     }

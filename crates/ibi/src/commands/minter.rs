@@ -34,7 +34,7 @@ pub(super) fn init(command: &MinterInit) -> Result<Answer, Failure> {
 }
 
 /// A word for the shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

@@ -1,0 +1,169 @@
+//! An Archive: its data folder, opened (`docs/formats/data-folder.md`).
+
+mod opening;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+use ibi_id::{Instant, Label};
+use ibi_store::journal::{Entry, Journal, State};
+use ibi_store::records::{FileRecord, Found, Record, Records, Role};
+use ibi_store::{Checked, Content, DataLock, Tree};
+
+use crate::dublin_core::DublinCore;
+use crate::item::{Item, Spelling};
+use crate::mint::Minter;
+use crate::mint::clock::{Clock, SystemClock};
+use crate::{ArchiveError, object};
+
+pub use opening::{Found as FoundOnOpening, init, open, open_to_read};
+pub(crate) use opening::{index, lock, void_lines};
+pub use settings::Settings;
+
+/// What an Archive holds, to be read. Others may change it meanwhile.
+pub struct Holdings {
+    pub(crate) data: PathBuf,
+    pub(crate) settings: Settings,
+    /// Brought back from a backup, and not confirmed yet: another Archive may have the originals by now.
+    pub(crate) restored: bool,
+    pub(crate) records: Box<dyn Records>,
+    pub(crate) content: Box<dyn Content>,
+}
+
+/// An Archive that this process alone changes.
+pub struct Archive {
+    pub(crate) holdings: Holdings,
+    pub(crate) journal: Journal,
+    pub(crate) minter: Option<Minter>,
+    pub(crate) clock: SystemClock,
+    /// After an error that leaves what is on disk in doubt: opening anew clears it up.
+    pub(crate) stopped: bool,
+    _lock: DataLock,
+}
+
+/// An item with all that is told of it.
+#[derive(Debug)]
+pub struct Holding {
+    /// The path of its object.
+    pub path: String,
+    /// What it is here.
+    pub state: State,
+    /// Its version.
+    pub version: u32,
+    /// How often its original was handed over.
+    pub epoch: u64,
+    /// The last thing that happened to it.
+    pub change: u64,
+    /// What it has.
+    pub item: Item,
+    /// Its metadata.
+    pub metadata: DublinCore,
+}
+
+impl Holdings {
+    /// The item that a label leads to, and which part of it (clause 1.3).
+    pub fn find(&self, label: &str) -> Result<(Holding, Role), ArchiveError> {
+        let found = self.lookup(label)?;
+        match &found[..] {
+            [] => Err(ArchiveError::Unknown { label: label.to_owned() }),
+            [Found { path, role, .. }] => Ok((self.item(path)?, *role)),
+            several => {
+                let paths = several.iter().map(|found| found.path.clone()).collect();
+                Err(ArchiveError::Ambiguous { label: label.to_owned(), paths })
+            }
+        }
+    }
+
+    pub(crate) fn lookup(&self, label: &str) -> Result<Vec<Found>, ArchiveError> {
+        let parsed = Label::parse(label)
+            .map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })?;
+        let spelling = Spelling::of(&parsed);
+        Ok(self.records.find(&spelling.folded, &spelling.canonical)?)
+    }
+
+    /// The item at a path.
+    pub fn item(&self, path: &str) -> Result<Holding, ArchiveError> {
+        let record = self.records.item(path)?;
+        let record = record.ok_or_else(|| ArchiveError::Unknown { label: path.to_owned() })?;
+        self.holding(record)
+    }
+
+    /// Items in order of their paths, after one.
+    pub fn list(&self, after: &str, limit: usize) -> Result<Vec<Holding>, ArchiveError> {
+        self.records.list(after, limit)?.into_iter().map(|record| self.holding(record)).collect()
+    }
+
+    /// The files of an item in order, after one.
+    pub fn files(&self, path: &str, after: &str, limit: usize) -> Result<Vec<FileRecord>, ArchiveError> {
+        Ok(self.records.files(path, after, limit)?)
+    }
+
+    /// The bytes of all files of an item.
+    pub fn size(&self, path: &str) -> Result<u64, ArchiveError> {
+        Ok(self.records.size(path)?)
+    }
+
+    /// What happened to an item.
+    pub fn history(&self, path: &str) -> Result<Vec<Entry>, ArchiveError> {
+        Ok(self.records.events(path)?)
+    }
+
+    /// A file of an item, which gives out no damaged block.
+    pub fn open_file(&self, path: &str, file: &FileRecord) -> Result<Checked, ArchiveError> {
+        Ok(Checked::open(&*self.content, path, file)?)
+    }
+
+    fn holding(&self, record: Record) -> Result<Holding, ArchiveError> {
+        let damaged = |what: String| ArchiveError::DamagedObject { path: record.path.clone(), what };
+        let item = Item::parse(record.properties.as_bytes()).map_err(damaged)?;
+        let metadata = object::metadata_of_record(&record.metadata).map_err(damaged)?;
+        // Clause 2.1: restored, it answers Copy for what may have been handed over since.
+        let doubted = self.restored && item.transferable && record.state == State::Original;
+        Ok(Holding {
+            state: if doubted { State::Copy } else { record.state },
+            version: record.version,
+            epoch: record.epoch,
+            change: record.change,
+            path: record.path,
+            item,
+            metadata,
+        })
+    }
+
+    /// Whether it was brought back from a backup, and not confirmed yet.
+    pub fn is_restored(&self) -> bool {
+        self.restored
+    }
+
+    /// What the Archive is.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How many more items of one file its filesystem has inodes for; nothing if it does not count them.
+    pub fn items_that_fit(&self) -> Result<Option<u64>, ArchiveError> {
+        Ok(Tree::items_that_fit(&self.data)?)
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+}
+
+impl Archive {
+    /// What it holds.
+    pub fn holdings(&self) -> &Holdings {
+        &self.holdings
+    }
+
+    /// This instant, in whole seconds.
+    pub(crate) fn now(&self) -> Instant {
+        whole_second(&self.clock)
+    }
+}
+
+pub(crate) fn whole_second(clock: &dyn Clock) -> Instant {
+    let now = clock.read().wall;
+    Instant::new(now.seconds(), 0).unwrap_or(now)
+}

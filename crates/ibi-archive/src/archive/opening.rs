@@ -1,0 +1,195 @@
+//! Starting an Archive, and opening one: whatever a crash cut off is finished or undone, so that an opened Archive is what
+//! a rebuilt one would be (clause 2.3).
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ibi_store::content::Swept;
+use ibi_store::journal::{Entry, Journal, Reading, Told};
+use ibi_store::records::Records;
+use ibi_store::{Content, DataLock, SqliteRecords, StoreError, Tree};
+
+use crate::archive::{Archive, Holdings, Settings};
+use crate::mint::clock::{Clock, SystemClock};
+use crate::object::{Object, short};
+use crate::{ArchiveError, Refusal, deposit, mint};
+
+/// How often the lock is asked for, and how long to wait in between: another command is soon done.
+const TRIES: u32 = 100;
+const BETWEEN: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Tells a stranger how to read the tree.
+const README: &str = include_str!("tree-readme.md");
+
+/// What opening found to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What interrupted work had left.
+    pub swept: Swept,
+    /// Changes that were made, and had not been recorded yet.
+    pub finished: usize,
+    /// Changes that had been begun, and were not made.
+    pub undone: usize,
+}
+
+/// Starts an Archive in a data folder: its minter, unless that was started before, its tree, its journal, its index and its
+/// service, itself an item.
+pub fn init(
+    data: &Path,
+    from: &mint::From<'_>,
+    random: [u8; 16],
+    by: &str,
+) -> Result<(Archive, Found), ArchiveError> {
+    if Settings::read(data)?.is_some() {
+        return Err(ArchiveError::AlreadyStarted { data: data.to_owned() });
+    }
+    let clock = SystemClock::new();
+    let wanted = mint::subsystem(from, random)?;
+    match mint::look(data) {
+        Ok(state) => {
+            let found = state.subsystem;
+            if (&found.rep, &found.ibip) != (&wanted.rep, &wanted.ibip) {
+                let found: Vec<String> = [found.rep, found.ibip].into_iter().flatten().collect();
+                let found = found.join(" and ");
+                return Err(ArchiveError::OtherPrefix { data: data.to_owned(), found });
+            }
+        }
+        Err(Refusal::Store(error))
+            if matches!(*error, StoreError::NotStarted { .. } | StoreError::Missing { .. }) =>
+        {
+            mint::init(data, from, random, &clock)?;
+        }
+        Err(refusal) => return Err(refusal.into()),
+    }
+    {
+        let _lock = lock(data)?;
+        Tree::start(data, README)?;
+        Journal::start(data)?;
+        SqliteRecords::start(&index(data))?;
+        let minter = mint::open(data, clock, mint::Limits::default())?;
+        let minted = minter.mint(deposit::request(&minter, 2))?;
+        let mut labels = minted.labels().map(crate::item::Labels::from);
+        let (service, service_metadata) =
+            (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+        // From here on it is an Archive: opening makes the service, if that is cut off.
+        Settings { service, service_metadata }.write(data)?;
+    }
+    open(data, by)
+}
+
+/// Opens an Archive to change it.
+pub fn open(data: &Path, by: &str) -> Result<(Archive, Found), ArchiveError> {
+    let settings = settings(data)?;
+    let lock = lock(data)?;
+    let (archive, mut found) = settle(data, settings, lock)?;
+    let mut archive = archive;
+    let service = archive.holdings.settings.service.primary().to_owned();
+    if archive.holdings.lookup(&service)?.is_empty() {
+        deposit::deposit_service(&mut archive, by)?;
+        found.finished += 1;
+    }
+    Ok((archive, found))
+}
+
+/// Opens an Archive to read it. What a crash left is finished first, unless another process has the Archive.
+pub fn open_to_read(data: &Path) -> Result<(Holdings, Found), ArchiveError> {
+    let settings = settings(data)?;
+    if let Some(lock) = DataLock::take(data)? {
+        let (archive, found) = settle(data, settings, lock)?;
+        return Ok((archive.holdings, found));
+    }
+    Ok((holdings(data, settings)?, Found::default()))
+}
+
+fn settings(data: &Path) -> Result<Settings, ArchiveError> {
+    Settings::read(data)?.ok_or_else(|| ArchiveError::NoArchive { data: data.to_owned() })
+}
+
+fn holdings(data: &Path, settings: Settings) -> Result<Holdings, ArchiveError> {
+    Ok(Holdings {
+        data: data.to_owned(),
+        restored: crate::backup::is_restored(data),
+        settings,
+        records: Box::new(SqliteRecords::open(&index(data))?),
+        content: Box::new(Tree::open(data)?),
+    })
+}
+
+pub(crate) fn index(data: &Path) -> std::path::PathBuf {
+    data.join("index.sqlite")
+}
+
+pub(crate) fn lock(data: &Path) -> Result<DataLock, ArchiveError> {
+    for _ in 0..TRIES {
+        if let Some(lock) = DataLock::take(data)? {
+            return Ok(lock);
+        }
+        std::thread::sleep(BETWEEN);
+    }
+    Err(ArchiveError::Held { data: data.to_owned() })
+}
+
+/// Follows the journal from where the index stands.
+fn settle(data: &Path, settings: Settings, lock: DataLock) -> Result<(Archive, Found), ArchiveError> {
+    let holdings = holdings(data, settings)?;
+    let clock = SystemClock::new();
+    let swept = holdings.content.sweep()?;
+    let mut tail = Vec::new();
+    let mut void_before = Vec::new();
+    let reading = Journal::read(data, holdings.records.position()?, &mut |told| {
+        match told {
+            Told::Entry(entry) => tail.push(entry),
+            Told::Void(changes) => void_before.extend(changes),
+        }
+        Ok(())
+    })?;
+    tail.retain(|entry| !void_before.contains(&entry.change));
+    let mut journal = Journal::open(data, &reading)?;
+    let void = void_lines(&*holdings.content, &mut journal, &reading, &clock)?;
+    let begun = tail.len();
+    tail.retain(|entry| !void.contains(&entry.change));
+    if journal.end() != holdings.records.position()? {
+        let records = &*holdings.records;
+        records.begin()?;
+        follow(records, &*holdings.content, &tail)
+            .and_then(|()| Ok(records.commit(journal.end())?))
+            .inspect_err(|_| drop(records.roll_back()))?;
+    }
+    let found = Found { swept, finished: tail.len(), undone: begun - tail.len() };
+    let archive = Archive { holdings, journal, minter: None, clock, stopped: false, _lock: lock };
+    Ok((archive, found))
+}
+
+/// Which lines of the last batch tell of changes that were not made, also appended to the journal.
+pub(crate) fn void_lines(
+    content: &dyn Content,
+    journal: &mut Journal,
+    reading: &Reading,
+    clock: &dyn Clock,
+) -> Result<BTreeSet<u64>, ArchiveError> {
+    let mut void = BTreeSet::new();
+    for entry in &reading.last_batch {
+        content.settle(&entry.path)?;
+        let found = content.version(&entry.path, entry.version)?;
+        if found.is_none_or(|digest| short(&digest) != entry.inventory) {
+            void.insert(entry.change);
+        }
+    }
+    if !void.is_empty() {
+        journal.void(&crate::archive::whole_second(clock).to_string(), &void)?;
+    }
+    Ok(void)
+}
+
+/// Records what lines of the journal tell.
+fn follow(records: &dyn Records, content: &dyn Content, lines: &[Entry]) -> Result<(), ArchiveError> {
+    lines.iter().try_for_each(|entry| records.happened(entry))?;
+    let paths: BTreeSet<&str> = lines.iter().map(|entry| entry.path.as_str()).collect();
+    for path in paths {
+        let last = records.events(path)?.pop();
+        if let Some((object, last)) = Object::read(content, path)?.zip(last) {
+            records.put(&object.full(path, last.change, last.state, last.epoch)?)?;
+        }
+    }
+    Ok(())
+}

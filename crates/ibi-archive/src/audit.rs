@@ -1,0 +1,286 @@
+//! Audits: every byte against its digest, what is missing apart from what changed.
+
+mod checkpoint;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ibi_store::KeepError;
+use ibi_store::content::ReadAt;
+use ibi_store::digests::BLOCK;
+use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar_digest};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha512};
+
+use crate::ArchiveError;
+use crate::archive::{Holdings, whole_second};
+use crate::mint::clock::{Clock, SystemClock};
+use crate::object::short;
+
+pub use checkpoint::Audit;
+
+/// Items that are listed at a time.
+const PAGE: usize = 1000;
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The object.
+    pub item: String,
+    /// The file in it.
+    pub file: String,
+    /// What is wrong with it.
+    pub wrong: Wrong,
+}
+
+/// What can be wrong with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wrong {
+    /// It is not there.
+    Missing,
+    /// It is not what its digest says.
+    Changed,
+    /// The disk gives no bytes.
+    Unreadable,
+    /// Nobody knows of it.
+    Unexpected,
+}
+
+impl Wrong {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Wrong::Missing => "missing",
+            Wrong::Changed => "changed",
+            Wrong::Unreadable => "unreadable",
+            Wrong::Unexpected => "unexpected",
+        }
+    }
+}
+
+/// How to audit.
+pub struct Options<'a> {
+    /// Bytes a second, at the most.
+    pub rate: Option<u64>,
+    /// Begin anew, though an earlier audit was interrupted.
+    pub anew: bool,
+    /// Told of each finding as it is made.
+    pub tell: &'a dyn Fn(&Finding),
+    /// Told how many bytes were read.
+    pub progress: &'a dyn Fn(u64),
+}
+
+impl Holdings {
+    /// Audits all items, or goes on with an audit that was interrupted. What it found is kept in the data folder.
+    pub fn audit(&self, options: &Options<'_>) -> Result<Audit, ArchiveError> {
+        let clock = SystemClock::new();
+        let begin = || Audit::new(whole_second(&clock).to_string());
+        let interrupted = if options.anew { None } else { Audit::interrupted(&self.data)? };
+        let mut audit = interrupted.unwrap_or_else(begin);
+        let mut pace = Pace::new(options.rate, &clock);
+        for object in self.content.objects()? {
+            let object = object?;
+            if audit.has_done(&object) {
+                continue;
+            }
+            self.audit_object(&object, &mut audit, &mut pace, options)?;
+            audit.done(&object, &self.data)?;
+        }
+        self.find_missing(&mut audit, options)?;
+        audit.finish(whole_second(&clock).to_string(), &self.data)?;
+        Ok(audit)
+    }
+
+    /// An audit that did not come to its end.
+    pub fn interrupted_audit(&self) -> Result<Option<Audit>, ArchiveError> {
+        Audit::interrupted(&self.data)
+    }
+
+    /// Audits one item, without a trace.
+    pub fn audit_item(&self, path: &str, options: &Options<'_>) -> Result<Audit, ArchiveError> {
+        let clock = SystemClock::new();
+        let mut audit = Audit::new(whole_second(&clock).to_string());
+        let mut pace = Pace::new(options.rate, &clock);
+        self.audit_object(path, &mut audit, &mut pace, options)?;
+        audit.finished = Some(whole_second(&clock).to_string());
+        Ok(audit)
+    }
+
+    fn audit_object(
+        &self,
+        object: &str,
+        audit: &mut Audit,
+        pace: &mut Pace<'_>,
+        options: &Options<'_>,
+    ) -> Result<(), ArchiveError> {
+        // An object may be changed while it is read: what was found then is looked at again.
+        for last in [false, false, true] {
+            let before = self.records.item(object)?.map(|record| record.inventory);
+            let mut look =
+                Look { holdings: self, object, findings: Vec::new(), files: 0, bytes: 0, pace, options };
+            look.object(before.as_deref())?;
+            let Look { findings, files, bytes, .. } = look;
+            let after = self.records.item(object)?.map(|record| record.inventory);
+            if findings.is_empty() || after == before || last {
+                audit.items += 1;
+                audit.files += files;
+                audit.bytes += bytes;
+                findings.iter().for_each(|finding| (options.tell)(finding));
+                audit.findings.extend(findings);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Items that are recorded, and have no object.
+    fn find_missing(&self, audit: &mut Audit, options: &Options<'_>) -> Result<(), ArchiveError> {
+        let mut after = String::new();
+        loop {
+            let page = self.records.list(&after, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after.clone_from(&last.path);
+            for record in page {
+                if self.content.is_free(&record.path)? {
+                    let finding = Finding { item: record.path, file: String::new(), wrong: Wrong::Missing };
+                    (options.tell)(&finding);
+                    audit.findings.push(finding);
+                }
+            }
+        }
+    }
+}
+
+/// One object being looked at.
+struct Look<'a, 'b> {
+    holdings: &'a Holdings,
+    object: &'a str,
+    findings: Vec<Finding>,
+    files: u64,
+    bytes: u64,
+    pace: &'a mut Pace<'b>,
+    options: &'a Options<'a>,
+}
+
+impl Look<'_, '_> {
+    fn found(&mut self, file: &str, wrong: Wrong) {
+        self.findings.push(Finding { item: self.object.to_owned(), file: file.to_owned(), wrong });
+    }
+
+    fn object(&mut self, recorded: Option<&str>) -> Result<(), ArchiveError> {
+        let content = &*self.holdings.content;
+        let there: BTreeSet<String> = content.files(self.object)?.into_iter().collect();
+        let mut known: BTreeSet<String> =
+            [OBJECT_DECLARATION.0, INVENTORY, SIDECAR].map(str::to_owned).into();
+        if self.small(OBJECT_DECLARATION.0)?.is_some_and(|text| text != OBJECT_DECLARATION.1.as_bytes()) {
+            self.found(OBJECT_DECLARATION.0, Wrong::Changed);
+        }
+        let head = self.inventory(INVENTORY, SIDECAR)?;
+        if let Some((inventory, digest)) = head {
+            if recorded != Some(short(&digest)) {
+                self.found(INVENTORY, if recorded.is_none() { Wrong::Unexpected } else { Wrong::Changed });
+            }
+            for version in inventory.versions.keys() {
+                let names = [format!("{version}/{INVENTORY}"), format!("{version}/{SIDECAR}")];
+                self.inventory(&names[0], &names[1])?;
+                known.extend(names);
+            }
+            for (digest, files) in inventory.manifest {
+                for file in files {
+                    self.content_file(&file, &digest)?;
+                    known.insert(file);
+                }
+            }
+            there.difference(&known).for_each(|file| self.found(file, Wrong::Unexpected));
+        }
+        Ok(())
+    }
+
+    /// An inventory with its digest, if both it and its sidecar are there, and right.
+    fn inventory(&mut self, name: &str, sidecar: &str) -> Result<Option<(Inventory, String)>, ArchiveError> {
+        let (Some(bytes), Some(vouched)) = (self.small(name)?, self.small(sidecar)?) else { return Ok(None) };
+        let digest = Inventory::digest(&bytes);
+        match Inventory::parse(&bytes) {
+            Ok(inventory) if sidecar_digest(&vouched) == Some(&digest) => Ok(Some((inventory, digest))),
+            _ => {
+                self.found(name, Wrong::Changed);
+                Ok(None)
+            }
+        }
+    }
+
+    fn small(&mut self, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
+        let mut bytes = Vec::new();
+        let read = self.read(name, &mut |block| bytes.extend_from_slice(block))?;
+        Ok(read.then_some(bytes))
+    }
+
+    fn content_file(&mut self, file: &str, digest: &str) -> Result<(), ArchiveError> {
+        let mut hash = Sha512::new();
+        if self.read(file, &mut |block| hash.update(block))? {
+            let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            if found != digest {
+                self.found(file, Wrong::Changed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a file; tells whether it could.
+    fn read(&mut self, name: &str, each: &mut dyn FnMut(&[u8])) -> Result<bool, ArchiveError> {
+        let file: Box<dyn ReadAt> = match self.holdings.content.open(self.object, name) {
+            Ok(file) => file,
+            Err(KeepError::MissingFile { .. }) => {
+                self.found(name, Wrong::Missing);
+                return Ok(false);
+            }
+            Err(_) => {
+                self.found(name, Wrong::Unreadable);
+                return Ok(false);
+            }
+        };
+        let mut buffer = vec![0; BLOCK.min(1 << 18)];
+        let mut at = 0;
+        loop {
+            let Ok(read) = file.read_at(&mut buffer, at) else {
+                self.found(name, Wrong::Unreadable);
+                return Ok(false);
+            };
+            if read == 0 {
+                break;
+            }
+            each(&buffer[..read]);
+            at += read as u64;
+            self.bytes += read as u64;
+            (self.options.progress)(read as u64);
+            self.pace.keep(read as u64);
+        }
+        self.files += 1;
+        Ok(true)
+    }
+}
+
+/// Keeps reading below a rate.
+struct Pace<'a> {
+    rate: Option<u64>,
+    clock: &'a SystemClock,
+    start: u64,
+    bytes: u64,
+}
+
+impl<'a> Pace<'a> {
+    fn new(rate: Option<u64>, clock: &'a SystemClock) -> Self {
+        Self { rate, clock, start: clock.read().boot.nanos, bytes: 0 }
+    }
+
+    fn keep(&mut self, bytes: u64) {
+        let Some(rate) = self.rate else { return };
+        self.bytes += bytes;
+        let due = u128::from(self.bytes) * 1_000_000_000 / u128::from(rate.max(1));
+        let passed = u128::from(self.clock.read().boot.nanos.saturating_sub(self.start));
+        if let Some(wait) = due.checked_sub(passed) {
+            self.clock.sleep(Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)));
+        }
+    }
+}

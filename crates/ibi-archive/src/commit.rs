@@ -1,0 +1,232 @@
+//! Changes, made together: the new versions are durable where they were staged, then the journal tells of them, then each
+//! is put in its place (the commit point), then the index follows. A change that breaks a rule is refused by itself.
+
+use std::sync::Arc;
+
+use ibi_store::journal::{Entry, State, Verb};
+use ibi_store::ocfl::{Inventory, User, Version};
+use ibi_store::{KeepError, Publication, Staging};
+
+use crate::archive::Archive;
+use crate::dublin_core::DublinCore;
+use crate::item::{Item, ItemFile};
+use crate::object::{DESCRIPTION, DOC, METADATA, Object, short};
+use crate::{ArchiveError, rules};
+
+/// A change that was staged, before it is made.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(crate) staging: Staging,
+    pub(crate) verb: Verb,
+    /// What it is based on; nothing for a new item.
+    pub(crate) base: Option<Base>,
+    pub(crate) item: Item,
+    pub(crate) metadata: DublinCore,
+    pub(crate) files: Vec<StagedFile>,
+    pub(crate) state: State,
+    pub(crate) epoch: u64,
+    pub(crate) by: String,
+    pub(crate) note: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) source: Option<String>,
+    /// Whether its labels are to be minted.
+    pub(crate) mint: bool,
+}
+
+/// The version that a change is based on.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) path: String,
+    pub(crate) version: u32,
+    pub(crate) inventory: Inventory,
+}
+
+/// A file of the version to come.
+#[derive(Debug)]
+pub(crate) struct StagedFile {
+    pub(crate) file: ItemFile,
+    pub(crate) sha512: String,
+    /// Its name on disk, if its bytes came with this version.
+    pub(crate) stored: Option<String>,
+}
+
+/// A change that keeps to the rules.
+struct Admitted {
+    index: usize,
+    object: String,
+    version: u32,
+    inventory: Vec<u8>,
+    entry: Entry,
+    instead: bool,
+}
+
+impl Archive {
+    /// Makes changes together. Tells of each the path of its object, or why it was refused.
+    pub fn commit(&mut self, mut changes: Vec<Prepared>) -> Vec<Result<String, ArchiveError>> {
+        let mut results: Vec<Option<ArchiveError>> = changes.iter().map(|_| None).collect();
+        let mut admitted = Vec::new();
+        if let Err(error) = self.make(&mut changes, &mut results, &mut admitted) {
+            // None of those that kept to the rules was acknowledged: they fail together.
+            let error = Arc::new(error);
+            let left = results.iter_mut().filter(|result| result.is_none());
+            left.for_each(|result| *result = Some(ArchiveError::Together(Arc::clone(&error))));
+            let _ = self.holdings.records.roll_back();
+        }
+        if !self.stopped {
+            // What is left lies in the staging place, and is swept when the Archive is opened if this fails.
+            changes.iter().for_each(|change| drop(self.holdings.content.discard(&change.staging)));
+        }
+        let mut paths = vec![String::new(); changes.len()];
+        admitted.into_iter().for_each(|change: Admitted| paths[change.index] = change.object);
+        results.into_iter().zip(paths).map(|(error, path)| error.map_or(Ok(path), Err)).collect()
+    }
+
+    fn make(
+        &mut self,
+        changes: &mut [Prepared],
+        results: &mut [Option<ArchiveError>],
+        admitted: &mut Vec<Admitted>,
+    ) -> Result<(), ArchiveError> {
+        if self.stopped {
+            return Err(ArchiveError::Stopped);
+        }
+        self.mint_labels(changes)?;
+        self.holdings.records.begin()?;
+        let batch = self.journal.end().next;
+        for (index, (change, result)) in changes.iter_mut().zip(results).enumerate() {
+            match self.admit(change, index, batch, batch + admitted.len() as u64) {
+                Ok(change) => admitted.push(change),
+                // The index itself failed: nothing can be trusted to be recorded.
+                Err(error @ ArchiveError::Keep(KeepError::Index(_))) => return Err(error),
+                Err(error) => *result = Some(error),
+            }
+        }
+        if admitted.is_empty() {
+            return Ok(self.holdings.records.roll_back()?);
+        }
+        let publications: Vec<Publication<'_>> = admitted
+            .iter()
+            .map(|change| Publication {
+                staging: &changes[change.index].staging,
+                object: &change.object,
+                version: change.version,
+                inventory: &change.inventory,
+                instead: change.instead,
+            })
+            .collect();
+        self.holdings.content.secure(&publications).inspect_err(|error| {
+            // A sync that failed may have lost what it was asked to write: nobody knows what else.
+            self.stopped = matches!(error, KeepError::NotDurable { .. });
+        })?;
+        // From here on, only opening anew can tell what is on disk after an error.
+        self.stopped = true;
+        let entries: Vec<Entry> = admitted.iter().map(|change| change.entry.clone()).collect();
+        self.journal.append(&entries)?;
+        self.holdings.content.publish(&publications)?;
+        self.holdings.records.commit(self.journal.end())?;
+        self.stopped = false;
+        Ok(())
+    }
+
+    /// Checks a change against the rules, and writes and records all of it but its commit point.
+    fn admit(
+        &self,
+        change: &mut Prepared,
+        index: usize,
+        batch: u64,
+        number: u64,
+    ) -> Result<Admitted, ArchiveError> {
+        let holdings = &self.holdings;
+        if let Some(base) = &change.base {
+            let now = holdings.records.item(&base.path)?;
+            if now.is_none_or(|record| record.version != base.version) {
+                return Err(ArchiveError::Changed { label: base.path.clone() });
+            }
+        }
+        let path = rules::check(holdings, change)?;
+        let now = self.now().to_string();
+        let item = &mut change.item;
+        // Versions are in order of time, also when the clock was set back.
+        item.updated = now.clone().max(std::mem::take(&mut item.updated));
+        if item.created.is_empty() {
+            item.created.clone_from(&item.updated);
+        }
+        item.files = change.files.iter().map(|file| file.file.clone()).collect();
+        let inventory = self.write(change)?;
+        let bytes = inventory.to_bytes();
+        let digest = Inventory::digest(&bytes);
+        let entry = Entry {
+            change: number,
+            batch,
+            time: now,
+            verb: change.verb,
+            path: path.clone(),
+            version: inventory.number(),
+            inventory: short(&digest).to_owned(),
+            state: change.state,
+            epoch: change.epoch,
+            by: change.by.clone(),
+            source: change.source.clone(),
+            key: change.key.clone(),
+            note: change.note.clone(),
+        };
+        let version = inventory.number();
+        let object =
+            Object { inventory, digest, item: change.item.clone(), metadata: change.metadata.clone() };
+        holdings.records.put(&object.full(&path, number, change.state, change.epoch)?)?;
+        holdings.records.happened(&entry)?;
+        let instead = change.verb == Verb::Purge;
+        Ok(Admitted { index, object: path, version, inventory: bytes, entry, instead })
+    }
+
+    /// Stages description and metadata, and makes the inventory.
+    fn write(&self, change: &Prepared) -> Result<Inventory, ArchiveError> {
+        let content = &self.holdings.content;
+        let id = format!("ibi:{}", change.item.labels.primary());
+        let base = change.base.as_ref().filter(|_| change.verb != Verb::Purge);
+        let mut inventory = base.map_or_else(|| Inventory::new(id), |base| base.inventory.clone());
+        let stored = change.files.iter().filter_map(|file| Some((file.sha512.clone(), file.stored.clone()?)));
+        let mut stored: Vec<(String, String)> = stored.collect();
+        let mut files: Vec<(String, String)> = change
+            .files
+            .iter()
+            .map(|file| (format!("{DOC}{}", file.file.path), file.sha512.clone()))
+            .collect();
+        let texts =
+            [(DESCRIPTION, change.item.to_bytes()), (METADATA, change.metadata.to_xml().into_bytes())];
+        for (name, text) in texts {
+            let digest = ibi_store::digests::sha512(&text);
+            let known = inventory.manifest.contains_key(&digest)
+                || stored.iter().any(|(stored, _)| *stored == digest);
+            if !known {
+                content.put(&change.staging, name, &mut &text[..])?;
+                stored.push((digest.clone(), name.to_owned()));
+            }
+            files.push((name.to_owned(), digest));
+        }
+        let version = Version {
+            created: change.item.updated.clone(),
+            message: message(change),
+            user: User { name: change.by.clone(), address: self.address() },
+            state: std::collections::BTreeMap::new(),
+        };
+        inventory.add(version, files, stored);
+        Ok(inventory)
+    }
+
+    /// Where who works here can be asked about: the Archive service.
+    fn address(&self) -> String {
+        format!("ibi:{}", self.holdings.settings.service.primary())
+    }
+}
+
+fn message(change: &Prepared) -> String {
+    let what = match change.verb {
+        Verb::Deposit => "deposited",
+        Verb::Update => "updated",
+        Verb::Remove => "removed",
+        Verb::Purge => "removed, bytes destroyed",
+        Verb::Declare | Verb::Adopt | Verb::Restore => change.verb.name(),
+    };
+    change.note.as_ref().map_or_else(|| what.to_owned(), |note| format!("{what}: {note}"))
+}

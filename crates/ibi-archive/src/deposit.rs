@@ -1,0 +1,234 @@
+//! Deposits: what is to be kept is staged and hashed as it arrives, gets its labels, and is committed.
+
+mod bag;
+mod labels;
+mod source;
+
+use ibi_id::Granularity;
+use ibi_store::Staging;
+use ibi_store::journal::Verb;
+use ibi_store::ocfl::{ContentNames, Inventory, logical};
+
+use crate::ArchiveError;
+use crate::access::Access;
+use crate::archive::Archive;
+use crate::commit::{Prepared, StagedFile};
+use crate::dublin_core::{DublinCore, Element, Statement};
+use crate::item::{FORMAT, Item, ItemFile, Labels};
+use crate::language::Language;
+use crate::mint::{Edition, LONGEST_WAIT, Minter, Request};
+use crate::object::DOC;
+
+pub use source::{Origin, Source};
+
+/// What a depositor says of an item.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// Its metadata.
+    pub metadata: DublinCore,
+    /// Its language.
+    pub language: Option<Language>,
+    /// What it is a translation of.
+    pub translation_of: Option<String>,
+    /// What it is the next edition of.
+    pub next_edition_of: Option<String>,
+    /// The file to open.
+    pub target: Option<String>,
+    /// Who may read it.
+    pub access: Access,
+    /// Labels that it has already, at most one a form; without any, it gets new ones.
+    pub labels: Vec<String>,
+    /// With a label from elsewhere: this is the Original.
+    pub original: bool,
+    /// Other labels that lead to it.
+    pub aliases: Vec<String>,
+    /// Whether the Original may be handed over.
+    pub transferable: bool,
+    /// A name for the request: asked again, it is not done again.
+    pub key: Option<String>,
+    /// Who deposits.
+    pub by: String,
+}
+
+/// Files that were staged for a version.
+#[derive(Debug)]
+pub struct Staged {
+    pub(crate) staging: Staging,
+    pub(crate) files: Vec<StagedFile>,
+}
+
+/// Told of each piece that arrives: how many bytes.
+pub type Progress<'a> = &'a dyn Fn(u64);
+
+impl Archive {
+    /// Stages files, hashed as they arrive. `known` is the inventory of the version before, whose bytes need not be stored
+    /// again.
+    pub fn stage(
+        &self,
+        source: &Source,
+        known: Option<&Inventory>,
+        progress: Progress<'_>,
+    ) -> Result<Staged, ArchiveError> {
+        let content = &self.holdings.content;
+        let mut staged = Staged { staging: content.stage()?, files: Vec::new() };
+        let done = self.stage_files(source, known, progress, &mut staged);
+        match done {
+            Ok(()) => Ok(staged),
+            Err(error) => {
+                // Swept at the next opening if not now.
+                let _ = content.discard(&staged.staging);
+                Err(error)
+            }
+        }
+    }
+
+    fn stage_files(
+        &self,
+        source: &Source,
+        known: Option<&Inventory>,
+        progress: Progress<'_>,
+        staged: &mut Staged,
+    ) -> Result<(), ArchiveError> {
+        let content = &self.holdings.content;
+        let mut names = ContentNames::default();
+        let mut stored = std::collections::HashSet::new();
+        for file in source.files() {
+            let shown = || String::from_utf8_lossy(file.name()).escape_debug().to_string();
+            let path = logical(file.name()).map_err(|error| ArchiveError::Name { name: shown(), error })?;
+            let name = names.name(&format!("{DOC}{path}"));
+            let mut reader = file.open(progress)?;
+            let put = content.put(&staged.staging, &name, &mut reader);
+            let digests = put.map_err(|error| file.put_error(error))?;
+            file.check(&digests, reader)?;
+            let have = known.is_some_and(|known| known.manifest.contains_key(&digests.sha512))
+                || !stored.insert(digests.sha512.clone());
+            if have {
+                content.take_back(&staged.staging, &name)?;
+            }
+            let stored = (!have).then_some(name);
+            let file = ItemFile::new(path, &digests);
+            staged.files.push(StagedFile { file, sha512: digests.sha512, stored });
+        }
+        staged.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
+        let twice = staged.files.windows(2).find(|pair| pair[0].file.path == pair[1].file.path);
+        match twice {
+            Some([file, _]) => Err(ArchiveError::Value(format!("{} is there twice", file.file.path))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes staged files and what is said of them an item, to be committed.
+    pub fn prepare_deposit(&mut self, staged: Staged, draft: Draft) -> Result<Prepared, ArchiveError> {
+        let content_error = |archive: &Self, staging: &Staging, error| {
+            let _ = archive.holdings.content.discard(staging);
+            error
+        };
+        let given = self.given_labels(&draft);
+        let (labels, state) = given.map_err(|error| content_error(self, &staged.staging, error))?;
+        let target = draft.target.or_else(|| only_target(&staged.files));
+        Ok(Prepared {
+            staging: staged.staging,
+            verb: Verb::Deposit,
+            base: None,
+            mint: labels.is_none(),
+            item: Item {
+                format: FORMAT,
+                labels: labels.unwrap_or_default(),
+                aliases: draft.aliases,
+                metadata: Labels::default(),
+                transferable: draft.transferable,
+                created: String::new(),
+                updated: String::new(),
+                language: draft.language,
+                translation_of: draft.translation_of,
+                next_edition_of: draft.next_edition_of,
+                target,
+                access: draft.access,
+                files: Vec::new(),
+                removed: None,
+            },
+            metadata: draft.metadata,
+            files: staged.files,
+            state,
+            epoch: 1,
+            by: draft.by,
+            note: None,
+            key: draft.key,
+            source: None,
+        })
+    }
+
+    /// Mints what changes need, in one call: of each new item one for it, unless it has one, and one for its metadata.
+    pub(crate) fn mint_labels(&mut self, changes: &mut [Prepared]) -> Result<(), ArchiveError> {
+        let unnamed = |change: &&mut Prepared| change.item.metadata == Labels::default();
+        let need: usize = changes.iter_mut().filter(unnamed).map(|change| 1 + usize::from(change.mint)).sum();
+        if need == 0 {
+            return Ok(());
+        }
+        let minter = self.minter()?;
+        let minted = minter.mint(request(minter, need))?;
+        let mut labels = minted.labels().map(Labels::from);
+        for change in changes.iter_mut().filter(unnamed) {
+            if change.mint {
+                change.item.labels = labels.next().unwrap_or_default();
+            }
+            change.item.metadata = labels.next().unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// How many deposits are best committed together: as many as one sync should serve.
+    pub fn batch(&mut self) -> Result<usize, ArchiveError> {
+        // The 2011 edition gives one label a second: nobody should wait for others'.
+        Ok(match self.minter()?.subsystem().edition {
+            Edition::Rtc2015 => 256,
+            Edition::Nbr2011 => 1,
+        })
+    }
+}
+
+/// A request for so many labels, at the finest granularity of the minter.
+pub(crate) fn request(minter: &Minter, count: usize) -> Request {
+    let granularity = match minter.subsystem().edition {
+        Edition::Rtc2015 => Granularity::NANOSECOND,
+        Edition::Nbr2011 => Granularity::SECOND,
+    };
+    Request { count, granularity, max_wait: LONGEST_WAIT }
+}
+
+/// What the persistent URL opens, if nobody says: the only file, or the page that servers open.
+fn only_target(files: &[StagedFile]) -> Option<String> {
+    let index = ["index.html", "index.htm"];
+    let index = files.iter().find(|file| index.contains(&file.file.path.as_str()));
+    let only = files.first().filter(|_| files.len() == 1);
+    only.or(index).map(|file| file.file.path.clone())
+}
+
+/// The Archive service, itself an item: Original, not transferable, without files (clause 2).
+pub(crate) fn deposit_service(archive: &mut Archive, by: &str) -> Result<(), ArchiveError> {
+    let settings = archive.holdings.settings.clone();
+    let title = format!("Archive service {}", settings.service.primary());
+    let title = Statement::new(Element::Title, None, title);
+    let metadata = title.and_then(|title| DublinCore::new(vec![title]));
+    let metadata = metadata.map_err(|error| ArchiveError::Value(error.to_string()))?;
+    let staged = archive.stage(&Source::nothing(), None, &|_| ())?;
+    let draft = Draft {
+        metadata,
+        language: None,
+        translation_of: None,
+        next_edition_of: None,
+        target: None,
+        access: Access::Public,
+        labels: Vec::new(),
+        original: false,
+        aliases: Vec::new(),
+        transferable: false,
+        key: None,
+        by: by.to_owned(),
+    };
+    let mut change = archive.prepare_deposit(staged, draft)?;
+    change.mint = false;
+    change.item.labels = settings.service;
+    change.item.metadata = settings.service_metadata;
+    archive.commit(vec![change]).into_iter().collect::<Result<Vec<_>, _>>().map(drop)
+}

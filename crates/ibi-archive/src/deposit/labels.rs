@@ -1,0 +1,98 @@
+//! The labels of a deposit: minted now, minted here earlier, or brought from elsewhere (clause 2.1).
+
+use ibi_id::{Form, Label, ibip, repository};
+use ibi_store::journal::State;
+
+use crate::archive::Archive;
+use crate::deposit::Draft;
+use crate::item::Labels;
+use crate::mint::clock::SystemClock;
+use crate::mint::{self, Limits, Minter, Subsystem};
+use crate::{ArchiveError, Refusal};
+
+/// How often a minter that another process holds is asked for, and how long to wait in between.
+const TRIES: u32 = 50;
+const BETWEEN: std::time::Duration = std::time::Duration::from_millis(100);
+
+impl Archive {
+    /// The minter of the data folder, opened when it is first needed.
+    pub(crate) fn minter(&mut self) -> Result<&Minter, ArchiveError> {
+        for tries in 1.. {
+            if self.minter.is_some() {
+                break;
+            }
+            match mint::open(&self.holdings.data, SystemClock::new(), Limits::default()) {
+                Ok(minter) => self.minter = Some(minter),
+                Err(Refusal::Store(error))
+                    if tries < TRIES && matches!(*error, ibi_store::StoreError::Held { .. }) =>
+                {
+                    std::thread::sleep(BETWEEN);
+                }
+                Err(refusal) => return Err(refusal.into()),
+            }
+        }
+        // Set just now.
+        self.minter.as_ref().ok_or(ArchiveError::Stopped)
+    }
+
+    /// The labels that a draft brings, and what the item is here by them; no labels if they are to be minted.
+    pub(crate) fn given_labels(&self, draft: &Draft) -> Result<(Option<Labels>, State), ArchiveError> {
+        if draft.labels.is_empty() {
+            if draft.original {
+                return Err(ArchiveError::OriginalAnyway);
+            }
+            return Ok((None, State::Original));
+        }
+        let minter = mint::look(&self.holdings.data)?;
+        let mut labels = Labels::default();
+        let mut minted_here = None;
+        for text in &draft.labels {
+            let label = Label::parse(text)
+                .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
+            if labels.of(label.form()).replace(text.clone()).is_some() {
+                return Err(ArchiveError::SecondLabel { label: text.clone() });
+            }
+            if is_ours(&minter.subsystem, &label) {
+                let mark = minter.mark.as_ref().map_err(|_| Refusal::Stopped(crate::Stop::Damaged))?;
+                // What lies ahead is given out in its time.
+                if label.instant() > mark.last {
+                    return Err(ArchiveError::NotMinted { label: text.clone() });
+                }
+                if mark.used.iter().any(|run| (run.first..=run.last).contains(&label.instant())) {
+                    minted_here = Some(label.instant());
+                }
+            }
+        }
+        if let Some(at) = minted_here {
+            // Clause 2.2: minted, it has both forms.
+            let twins = twins(&minter.subsystem, at);
+            labels.rep = labels.rep.or(twins.rep);
+            labels.ibip = labels.ibip.or(twins.ibip);
+        }
+        match (minted_here.is_some(), draft.original) {
+            (true, true) => Err(ArchiveError::OriginalAnyway),
+            (true, false) | (false, true) => Ok((Some(labels), State::Original)),
+            (false, false) => Ok((Some(labels), State::Copy)),
+        }
+    }
+}
+
+/// Whether a label has a prefix of this minter.
+fn is_ours<S: AsRef<str>>(subsystem: &Subsystem, label: &Label<S>) -> bool {
+    let twins = twins(subsystem, label.instant());
+    let ours = match label.form() {
+        Form::Repository => twins.rep,
+        Form::Ibip => twins.ibip,
+        Form::Legacy => None,
+    };
+    ours.is_some_and(|ours| Label::parse(&ours).is_ok_and(|ours| ours == *label))
+}
+
+/// The labels that one instant has in both forms.
+fn twins(subsystem: &Subsystem, at: ibi_id::Instant) -> Labels {
+    Labels {
+        rep: subsystem.rep.as_ref().map(|prefix| format!("{prefix}/{}", repository::suffix(at))),
+        ibip: subsystem.ibip.as_ref().and_then(|prefix| Some(format!("{prefix}/{}", ibip::suffix(at).ok()?))),
+        legacy: None,
+    }
+}

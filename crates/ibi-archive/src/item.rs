@@ -1,0 +1,218 @@
+//! What an item has (clause 2.2), as it is written in the item's object: `item.json` (`docs/formats/item.md`).
+
+use ibi_id::{Form, Label, ParseError};
+use ibi_store::digests::Digests;
+use ibi_store::records::{FileRecord, LabelRecord, LinkKind, LinkRecord, Role};
+use serde::{Deserialize, Serialize};
+
+use crate::access::Access;
+use crate::language::Language;
+
+/// The format of `item.json`.
+pub(crate) const FORMAT: u32 = 1;
+
+/// An item, apart from its bytes and its metadata.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// The format of this description.
+    pub format: u32,
+    /// Its primary labels, one a form.
+    #[serde(flatten)]
+    pub labels: Labels,
+    /// Other labels that lead to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// The labels of its metadata, an identified item of its own.
+    pub metadata: Labels,
+    /// Whether the Original may be handed over to another Archive (clause 2.1).
+    pub transferable: bool,
+    /// When it was deposited.
+    pub created: String,
+    /// When it was last updated, or removed.
+    pub updated: String,
+    /// Its language.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    /// What it is a translation of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation_of: Option<String>,
+    /// What it is the next edition of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_edition_of: Option<String>,
+    /// The file that its persistent URL opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Who may read its files.
+    pub access: Access,
+    /// Its files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ItemFile>,
+    /// If it was removed: when, by whom, why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Removed>,
+}
+
+/// Primary labels, at most one a form (clause 1.3), as they are spelled.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Labels {
+    /// The name of the uniform repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rep: Option<String>,
+    /// The opaque form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ibip: Option<String>,
+    /// From before 2009.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub legacy: Option<String>,
+}
+
+impl Labels {
+    /// All of them, the one that names the object first.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        [&self.rep, &self.ibip, &self.legacy].into_iter().flatten().map(String::as_str)
+    }
+
+    /// The first of [`Labels::iter`].
+    pub fn primary(&self) -> &str {
+        self.iter().next().unwrap_or_default()
+    }
+
+    /// The place of a label of this form.
+    pub(crate) fn of(&mut self, form: Form) -> &mut Option<String> {
+        match form {
+            Form::Repository => &mut self.rep,
+            Form::Ibip => &mut self.ibip,
+            Form::Legacy => &mut self.legacy,
+        }
+    }
+}
+
+impl From<crate::mint::Labels> for Labels {
+    fn from(minted: crate::mint::Labels) -> Self {
+        Self { rep: minted.rep, ibip: minted.ibip, legacy: None }
+    }
+}
+
+/// A file of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemFile {
+    /// Its path below `doc/`, as the inventory has it.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Media type.
+    #[serde(rename = "type")]
+    pub media: String,
+    /// BLAKE3 of each block of 1 MiB, in hex, one after the other.
+    pub blocks: String,
+}
+
+impl ItemFile {
+    pub(crate) fn new(path: String, digests: &Digests) -> Self {
+        let media = mime_guess::from_path(&path).first_or_octet_stream().to_string();
+        let blocks = digests.blocks.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { path, size: digests.size, media, blocks }
+    }
+
+    /// As it is recorded, with where its bytes lie.
+    pub(crate) fn record(&self, sha512: &str, content: &str) -> Option<FileRecord> {
+        let digit =
+            |at: usize| self.blocks.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        Some(FileRecord {
+            name: self.path.clone(),
+            content: content.to_owned(),
+            size: self.size,
+            sha512: sha512.to_owned(),
+            media: self.media.clone(),
+            blocks: (0..self.blocks.len()).step_by(2).map(digit).collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// A removal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Removed {
+    /// When.
+    pub at: String,
+    /// By whom.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+    /// Whether the bytes were destroyed at once.
+    pub purged: bool,
+}
+
+/// A label in the two spellings that it is looked up by (clause 1.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spelling {
+    pub(crate) folded: String,
+    pub(crate) canonical: String,
+}
+
+impl Spelling {
+    pub(crate) fn parse(text: &str) -> Result<Self, ParseError> {
+        Ok(Self::of(&Label::parse(text)?))
+    }
+
+    pub(crate) fn of<S: AsRef<str>>(label: &Label<S>) -> Self {
+        // Labels are case-insensitive, but for legacy ones, which have one spelling.
+        let fold = |text: String| match label.form() {
+            Form::Legacy => text,
+            Form::Repository | Form::Ibip => text.to_ascii_lowercase(),
+        };
+        Self { folded: fold(label.spelling().to_owned()), canonical: fold(label.to_string()) }
+    }
+
+    fn record(self, role: Role) -> LabelRecord {
+        LabelRecord { folded: self.folded, canonical: self.canonical, role }
+    }
+}
+
+impl Item {
+    /// Reads `item.json`.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let format: Format = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if format.format != FORMAT {
+            return Err(format!("its format is {}, and this program knows {FORMAT}", format.format));
+        }
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    }
+
+    /// As it is written: the same bytes for the same item.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        // Text, numbers and lists: nothing that JSON could refuse.
+        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        bytes.push(b'\n');
+        bytes
+    }
+
+    /// Its labels, as they are looked up. What cannot be read as a label leads nowhere.
+    pub(crate) fn label_records(&self) -> Vec<LabelRecord> {
+        let item = self.labels.iter().map(|label| (label, Role::Item));
+        let aliases = self.aliases.iter().map(|label| (label.as_str(), Role::Alias));
+        let metadata = self.metadata.iter().map(|label| (label, Role::Metadata));
+        let records = item.chain(aliases).chain(metadata);
+        records.filter_map(|(label, role)| Some(Spelling::parse(label).ok()?.record(role))).collect()
+    }
+
+    /// Its links, likewise.
+    pub(crate) fn link_records(&self) -> Vec<LinkRecord> {
+        let links =
+            [(LinkKind::Translation, &self.translation_of), (LinkKind::Edition, &self.next_edition_of)];
+        let links = links.into_iter().filter_map(|(kind, to)| Some((kind, to.as_deref()?)));
+        links
+            .filter_map(|(kind, to)| Some(LinkRecord { kind, to: Spelling::parse(to).ok()?.canonical }))
+            .collect()
+    }
+
+    /// The path of its object: the folded spelling of its first label.
+    pub(crate) fn object_path(&self) -> Result<String, ParseError> {
+        Ok(Spelling::parse(self.labels.primary())?.folded)
+    }
+}

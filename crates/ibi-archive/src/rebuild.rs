@@ -1,0 +1,158 @@
+//! The index, made anew from the tree and the journal (clause 2.3).
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::mpsc;
+
+use ibi_store::content::Swept;
+use ibi_store::journal::{Entry, Journal, Position, State, Told, Verb};
+use ibi_store::records::Records;
+use ibi_store::{Content, KeepError, SqliteRecords, Tree};
+
+use crate::ArchiveError;
+use crate::archive::{Settings, index, lock, void_lines, whole_second};
+use crate::mint::clock::SystemClock;
+use crate::object::{Object, short};
+
+/// Objects that were read and wait to be recorded.
+const AHEAD: usize = 256;
+
+/// What rebuilding found.
+#[derive(Debug, Default)]
+pub struct Rebuilt {
+    /// Items that are recorded.
+    pub items: u64,
+    /// What interrupted work had left.
+    pub swept: Swept,
+    /// Objects that the journal did not tell of, or not as they are: they were written by other hands.
+    pub adopted: Vec<String>,
+    /// Items that the journal tells of, and that are not in the tree.
+    pub missing: Vec<String>,
+    /// Objects that cannot be read, and why: they are not recorded.
+    pub damaged: Vec<(String, String)>,
+}
+
+/// Makes the index of a data folder anew.
+pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt, ArchiveError> {
+    if Settings::read(data)?.is_none() {
+        return Err(ArchiveError::NoArchive { data: data.to_owned() });
+    }
+    let _lock = lock(data)?;
+    let content = Tree::open(data)?;
+    let mut rebuilt = Rebuilt { swept: content.sweep()?, ..Rebuilt::default() };
+    let fresh = data.join("staging/index.sqlite");
+    let records = SqliteRecords::bulk(&fresh)?;
+    records.begin()?;
+    let reading = Journal::read(data, Position::START, &mut |told| match told {
+        Told::Entry(entry) => records.happened(&entry),
+        Told::Void(changes) => records.did_not_happen(&changes),
+    })?;
+    let clock = SystemClock::new();
+    let mut journal = Journal::open(data, &reading)?;
+    let void = void_lines(&content, &mut journal, &reading, &clock)?;
+    records.did_not_happen(&void.into_iter().collect::<Vec<_>>())?;
+    let time = whole_second(&clock).to_string();
+    let mut adopted: Vec<Entry> = Vec::new();
+    let first = journal.end().next;
+    read_all(&content, |path, object| {
+        progress(1);
+        let adopt = Adopt { change: first + adopted.len() as u64, first, time: &time, by };
+        match object.and_then(|object| record(&records, &path, &object, &adopt)) {
+            Ok(entry) => adopted.extend(entry),
+            Err(error @ ArchiveError::Keep(KeepError::Index(_))) => return Err(error),
+            Err(error) => {
+                rebuilt.damaged.push((path, error.to_string()));
+                return Ok(());
+            }
+        }
+        rebuilt.items += 1;
+        Ok(())
+    })?;
+    if !adopted.is_empty() {
+        journal.append(&adopted)?;
+        rebuilt.adopted = adopted.into_iter().map(|entry| entry.path).collect();
+    }
+    let damaged: BTreeSet<&String> = rebuilt.damaged.iter().map(|(path, _)| path).collect();
+    rebuilt.missing = records.lost()?.into_iter().filter(|path| !damaged.contains(path)).collect();
+    records.commit(journal.end())?;
+    drop(records);
+    SqliteRecords::put_in_place(&fresh, &index(data))?;
+    Ok(rebuilt)
+}
+
+/// Reads all objects, on another core, in order.
+fn read_all(
+    content: &Tree,
+    mut each: impl FnMut(String, Result<Object, ArchiveError>) -> Result<(), ArchiveError>,
+) -> Result<(), ArchiveError> {
+    let (send, objects) = mpsc::sync_channel(AHEAD);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let all = match content.objects() {
+                Ok(all) => all,
+                Err(error) => return drop(send.send(Err(error))),
+            };
+            for path in all {
+                let read = path.map(|path| {
+                    let object = Object::read(content, &path);
+                    let object = object.and_then(|object| {
+                        object.ok_or_else(|| ArchiveError::Unknown { label: path.clone() })
+                    });
+                    (path, object)
+                });
+                // Nobody listens any more: the other side failed.
+                if send.send(read).is_err() {
+                    return;
+                }
+            }
+        });
+        for read in objects {
+            let (path, object) = read?;
+            each(path, object)?;
+        }
+        Ok(())
+    })
+}
+
+/// How an object is adopted that the journal does not tell of.
+struct Adopt<'a> {
+    change: u64,
+    first: u64,
+    time: &'a str,
+    by: &'a str,
+}
+
+/// Records an object with what the journal says of it last; a line more for one that it says something else of.
+fn record(
+    records: &SqliteRecords,
+    path: &str,
+    object: &Object,
+    adopt: &Adopt<'_>,
+) -> Result<Option<Entry>, ArchiveError> {
+    let last = records.events(path)?.pop();
+    let inventory = short(&object.digest);
+    if let Some(last) = last.as_ref().filter(|last| last.inventory == inventory) {
+        records.put(&object.full(path, last.change, last.state, last.epoch)?)?;
+        return Ok(None);
+    }
+    // Nobody declared it the Original here (clause 2.1).
+    let (state, epoch) = last.map_or((State::Copy, 1), |last| (last.state, last.epoch));
+    let entry = Entry {
+        change: adopt.change,
+        batch: adopt.first,
+        time: adopt.time.to_owned(),
+        verb: Verb::Adopt,
+        path: path.to_owned(),
+        version: object.inventory.number(),
+        inventory: inventory.to_owned(),
+        state,
+        epoch,
+        by: adopt.by.to_owned(),
+        source: None,
+        key: None,
+        note: None,
+    };
+    records.put(&object.full(path, entry.change, state, epoch)?)?;
+    records.happened(&entry)?;
+    Ok(Some(entry))
+}

@@ -1,0 +1,178 @@
+//! Rules that a change keeps to: labels that lead to one item each (clause 1.3), links that lead nowhere twice (clause 2.4).
+
+use ibi_id::Label;
+use ibi_store::journal::State;
+use ibi_store::ocfl::logical;
+use ibi_store::records::{Found, LinkKind, Role};
+
+use crate::ArchiveError;
+use crate::archive::{Holding, Holdings};
+use crate::commit::Prepared;
+use crate::deposit::{Draft, Source};
+use crate::item::{Item, Labels, Spelling};
+
+/// A chain of editions or translations that is longer than this is taken for a circle.
+const LONGEST_CHAIN: usize = 100_000;
+
+/// Checks a change, and tells the path of its object.
+pub(crate) fn check(holdings: &Holdings, change: &mut Prepared) -> Result<String, ArchiveError> {
+    let path = match &change.base {
+        Some(base) => base.path.clone(),
+        None => new_path(holdings, &change.item)?,
+    };
+    check_labels(holdings, &change.item, &path)?;
+    if change.item.removed.is_none() {
+        check_links(holdings, &mut change.item, &path)?;
+        check_target(&change.item, &change.files)?;
+    }
+    Ok(path)
+}
+
+/// Checks what is said of an item that is not staged.
+pub(crate) fn check_draft(
+    holdings: &Holdings,
+    draft: &Draft,
+    labels: &Labels,
+    source: &Source,
+) -> Result<(), ArchiveError> {
+    let mut item = Item {
+        labels: labels.clone(),
+        aliases: draft.aliases.clone(),
+        translation_of: draft.translation_of.clone(),
+        next_edition_of: draft.next_edition_of.clone(),
+        ..Item::default()
+    };
+    let path = if labels.primary().is_empty() { String::new() } else { new_path(holdings, &item)? };
+    check_labels(holdings, &item, &path)?;
+    check_links(holdings, &mut item, &path)?;
+    let Some(target) = &draft.target else { return Ok(()) };
+    let files: Vec<String> = source.files().iter().filter_map(|file| logical(file.name()).ok()).collect();
+    if files.contains(target) {
+        return Ok(());
+    }
+    Err(ArchiveError::Target { target: target.clone(), files })
+}
+
+fn label_error(label: &str) -> impl FnOnce(ibi_id::ParseError) -> ArchiveError {
+    let label = label.escape_debug().to_string();
+    move |error| ArchiveError::Label { label, error }
+}
+
+fn new_path(holdings: &Holdings, item: &Item) -> Result<String, ArchiveError> {
+    let label = item.labels.primary();
+    let path = item.object_path().map_err(label_error(label))?;
+    // One that has an item is told of as such.
+    if !holdings.content.is_free(&path)? && holdings.records.item(&path)?.is_none() {
+        return Err(ArchiveError::Nested { label: label.to_owned() });
+    }
+    Ok(path)
+}
+
+/// Each label leads to this item, and to no other.
+fn check_labels(holdings: &Holdings, item: &Item, path: &str) -> Result<(), ArchiveError> {
+    let labels: Vec<(&str, Role)> = item
+        .labels
+        .iter()
+        .map(|label| (label, Role::Item))
+        .chain(item.aliases.iter().map(|label| (label.as_str(), Role::Alias)))
+        .chain(item.metadata.iter().map(|label| (label, Role::Metadata)))
+        .collect();
+    for (number, (label, role)) in labels.iter().enumerate() {
+        let spelling = Spelling::parse(label).map_err(label_error(label))?;
+        let twice = labels[..number]
+            .iter()
+            .any(|(other, _)| Spelling::parse(other).is_ok_and(|other| other.folded == spelling.folded));
+        if twice {
+            return Err(ArchiveError::Taken { label: (*label).to_owned(), item: path.to_owned() });
+        }
+        let found = holdings.records.find(&spelling.folded, &spelling.canonical)?;
+        // Two items whose primary labels were spelled apart long ago are both kept; nothing else leads to two.
+        let apart = |other: &Found| *role == Role::Item && !other.spelled;
+        if let Some(other) = found.iter().find(|found| found.path != path && !apart(found)) {
+            return Err(ArchiveError::Taken { label: (*label).to_owned(), item: other.path.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn check_links(holdings: &Holdings, item: &mut Item, path: &str) -> Result<(), ArchiveError> {
+    let own: Vec<String> = item.label_records().into_iter().map(|label| label.canonical).collect();
+    let links = [
+        (LinkKind::Translation, "a translation of", &mut item.translation_of),
+        (LinkKind::Edition, "the next edition of", &mut item.next_edition_of),
+    ];
+    let name = item.labels.primary();
+    for (kind, link, to) in links {
+        let Some(label) = to else { continue };
+        let spelling = Spelling::parse(label).map_err(label_error(label))?;
+        let cycle = || ArchiveError::Cycle { item: name.to_owned(), link, to: label.clone() };
+        if leads_back(holdings, kind, &spelling, &own, path)? {
+            return Err(cycle());
+        }
+        if let Some(held) = held(holdings, &spelling)? {
+            if kind == LinkKind::Edition {
+                check_only_edition(holdings, &held, path)?;
+            }
+            held.item.labels.primary().clone_into(label);
+        } else {
+            // The canonical spelling: it must be found by whoever deposits that item here.
+            *label = Label::parse(label).map_err(label_error(label))?.to_string();
+        }
+    }
+    Ok(())
+}
+
+/// The item that a label leads to, if it is here.
+fn held(holdings: &Holdings, spelling: &Spelling) -> Result<Option<Holding>, ArchiveError> {
+    let found = holdings.records.find(&spelling.folded, &spelling.canonical)?;
+    found.first().map(|found| holdings.item(&found.path)).transpose()
+}
+
+fn leads_back(
+    holdings: &Holdings,
+    kind: LinkKind,
+    from: &Spelling,
+    own: &[String],
+    path: &str,
+) -> Result<bool, ArchiveError> {
+    let mut at = from.clone();
+    for _ in 0..LONGEST_CHAIN {
+        if own.contains(&at.canonical) {
+            return Ok(true);
+        }
+        let found = holdings.records.find(&at.folded, &at.canonical)?;
+        let Some(found) = found.first() else { return Ok(false) };
+        if found.path == path {
+            return Ok(true);
+        }
+        let next = holdings.records.links(&found.path)?.into_iter().find(|link| link.kind == kind);
+        match next {
+            Some(link) => at = Spelling { folded: link.to.clone(), canonical: link.to },
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Editions are a chain: each has at most one next.
+fn check_only_edition(holdings: &Holdings, of: &Holding, path: &str) -> Result<(), ArchiveError> {
+    for label in of.item.label_records() {
+        for other in holdings.records.linked(LinkKind::Edition, &label.canonical)? {
+            let removed = holdings.records.item(&other)?.is_none_or(|item| item.state == State::Deleted);
+            if other != path && !removed {
+                let of = of.item.labels.primary().to_owned();
+                return Err(ArchiveError::SecondEdition { of, edition: other });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_target(item: &Item, files: &[crate::commit::StagedFile]) -> Result<(), ArchiveError> {
+    let Some(target) = &item.target else { return Ok(()) };
+    if files.iter().any(|file| file.file.path == *target) {
+        return Ok(());
+    }
+    let files = files.iter().map(|file| file.file.path.clone()).collect();
+    Err(ArchiveError::Target { target: target.clone(), files })
+}

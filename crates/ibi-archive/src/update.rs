@@ -1,0 +1,278 @@
+//! Updates and removals: new versions of items. Nothing that was deposited is overwritten (clause 2.2).
+
+use ibi_store::journal::{Entry, State, Verb};
+
+use crate::ArchiveError;
+use crate::access::Access;
+use crate::archive::{Archive, Holding};
+use crate::commit::{Base, Prepared, StagedFile};
+use crate::deposit::{Progress, Source, Staged};
+use crate::dublin_core::{DublinCore, Statement};
+use crate::item::{Item, Removed};
+use crate::language::Language;
+use crate::object::Object;
+
+/// What is to change; what is not said stays.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Metadata in the place of all there is.
+    pub record: Option<DublinCore>,
+    /// Statements in the place of those of the same elements.
+    pub statements: Vec<Statement>,
+    /// The language; nothing takes it away.
+    pub language: Option<Option<Language>>,
+    /// What it is a translation of, likewise.
+    pub translation_of: Option<Option<String>>,
+    /// What it is the next edition of, likewise.
+    pub next_edition_of: Option<Option<String>>,
+    /// The file to open.
+    pub target: Option<String>,
+    /// Who may read it.
+    pub access: Option<Access>,
+    /// More labels that lead to it.
+    pub aliases: Vec<String>,
+    /// Whether it may never be handed over from now on.
+    pub non_transferable: bool,
+}
+
+impl Changes {
+    /// Whether nothing is to change.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            record,
+            statements,
+            language,
+            translation_of,
+            next_edition_of,
+            target,
+            access,
+            aliases,
+            non_transferable,
+        } = self;
+        record.is_none()
+            && statements.is_empty()
+            && language.is_none()
+            && translation_of.is_none()
+            && next_edition_of.is_none()
+            && target.is_none()
+            && access.is_none()
+            && aliases.is_empty()
+            && !non_transferable
+    }
+}
+
+impl Archive {
+    /// Prepares a new version of an item; nothing if it would be the same as the last one. Without a source, its files stay.
+    pub fn prepare_update(
+        &mut self,
+        label: &str,
+        source: Option<&Source>,
+        changes: Changes,
+        by: &str,
+        progress: Progress<'_>,
+    ) -> Result<Option<Prepared>, ArchiveError> {
+        let (holding, object) = self.to_change(label)?;
+        let mut item = changed(&object.item, &changes);
+        let metadata = match changes.record {
+            Some(record) => record,
+            None => replaced(&object.metadata, changes.statements)?,
+        };
+        let source = source.filter(|source| !source.files().is_empty());
+        let staged = self.stage(source.unwrap_or(&Source::nothing()), Some(&object.inventory), progress)?;
+        let Staged { staging, mut files } = staged;
+        if source.is_none() {
+            files = kept(&object);
+        } else if item
+            .target
+            .as_ref()
+            .is_some_and(|target| !files.iter().any(|file| file.file.path == *target))
+            && changes.target.is_none()
+        {
+            // The file that it opened is gone; the only one there is now is what is meant.
+            item.target = files.first().filter(|_| files.len() == 1).map(|file| file.file.path.clone());
+        }
+        let same_files = files.iter().map(|file| &file.file).eq(&object.item.files)
+            && kept(&object).iter().map(|file| &file.sha512).eq(files.iter().map(|file| &file.sha512));
+        if same_files && item == object.item && metadata == object.metadata {
+            self.holdings.content.discard(&staging)?;
+            return Ok(None);
+        }
+        let base = Base { path: holding.path, version: holding.version, inventory: object.inventory };
+        Ok(Some(Prepared {
+            staging,
+            verb: Verb::Update,
+            base: Some(base),
+            item,
+            metadata,
+            files,
+            state: holding.state,
+            epoch: holding.epoch,
+            by: by.to_owned(),
+            note: None,
+            key: None,
+            source: None,
+            mint: false,
+        }))
+    }
+
+    /// Prepares the removal of an item: a tombstone with its last metadata. `purge` destroys all else at once.
+    pub fn prepare_removal(
+        &mut self,
+        label: &str,
+        reason: &str,
+        by: &str,
+        purge: bool,
+    ) -> Result<Prepared, ArchiveError> {
+        let (holding, object) = self.found(label)?;
+        if holding.path
+            == self.holdings.lookup(self.holdings.settings.service.primary())?[..]
+                .first()
+                .map_or("", |found| &found.path)
+        {
+            return Err(ArchiveError::IsService { label: label.to_owned() });
+        }
+        let purged = object.item.removed.as_ref().is_some_and(|removed| removed.purged);
+        if holding.state == State::Deleted && (!purge || purged) {
+            return Err(ArchiveError::Removed { label: label.to_owned() });
+        }
+        let at = self.now().to_string();
+        let removed = Removed { at, by: by.to_owned(), reason: reason.to_owned(), purged: purge };
+        let base = Base { path: holding.path, version: holding.version, inventory: object.inventory };
+        Ok(Prepared {
+            staging: self.holdings.content.stage()?,
+            verb: if purge { Verb::Purge } else { Verb::Remove },
+            base: Some(base),
+            item: Item { files: Vec::new(), target: None, removed: Some(removed), ..object.item },
+            metadata: object.metadata,
+            files: Vec::new(),
+            state: State::Deleted,
+            epoch: holding.epoch,
+            by: by.to_owned(),
+            note: Some(reason.to_owned()),
+            key: None,
+            source: None,
+            mint: false,
+        })
+    }
+
+    /// The operator says that a Copy is the Original from now on.
+    pub fn declare_original(&mut self, label: &str, by: &str) -> Result<(), ArchiveError> {
+        let (holding, object) = self.found(label)?;
+        match holding.state {
+            State::Original => return Err(ArchiveError::OriginalAnyway),
+            State::Deleted => return Err(ArchiveError::Removed { label: label.to_owned() }),
+            State::Copy if self.holdings.restored => return Err(ArchiveError::Restored),
+            State::Copy => {}
+        }
+        if self.stopped {
+            return Err(ArchiveError::Stopped);
+        }
+        let change = self.journal.end().next;
+        let epoch = holding.epoch + 1;
+        let full = object.full(&holding.path, change, State::Original, epoch)?;
+        let entry = Entry {
+            change,
+            batch: change,
+            time: self.now().to_string(),
+            verb: Verb::Declare,
+            path: holding.path,
+            version: holding.version,
+            inventory: full.record.inventory.clone(),
+            state: State::Original,
+            epoch,
+            by: by.to_owned(),
+            source: None,
+            key: None,
+            note: None,
+        };
+        let records = &*self.holdings.records;
+        records.begin()?;
+        self.stopped = true;
+        records.put(&full)?;
+        records.happened(&entry)?;
+        self.journal.append(&[entry])?;
+        records.commit(self.journal.end())?;
+        self.stopped = false;
+        Ok(())
+    }
+
+    fn found(&self, label: &str) -> Result<(Holding, Object), ArchiveError> {
+        let (holding, _) = self.holdings.find(label)?;
+        let object = Object::read(&*self.holdings.content, &holding.path)?;
+        let object = object.ok_or_else(|| ArchiveError::DamagedObject {
+            path: holding.path.clone(),
+            what: "it is not in the tree".to_owned(),
+        })?;
+        Ok((holding, object))
+    }
+
+    /// An item that may get a new version.
+    fn to_change(&self, label: &str) -> Result<(Holding, Object), ArchiveError> {
+        let (holding, object) = self.found(label)?;
+        match holding.state {
+            State::Original => Ok((holding, object)),
+            State::Deleted => Err(ArchiveError::Removed { label: label.to_owned() }),
+            State::Copy if self.holdings.restored => Err(ArchiveError::Restored),
+            State::Copy => Err(ArchiveError::IsCopy { label: label.to_owned() }),
+        }
+    }
+}
+
+fn changed(item: &Item, changes: &Changes) -> Item {
+    let mut item = item.clone();
+    let Changes {
+        language, translation_of, next_edition_of, target, access, aliases, non_transferable, ..
+    } = changes;
+    if let Some(language) = language {
+        item.language = *language;
+    }
+    if let Some(link) = translation_of {
+        item.translation_of.clone_from(link);
+    }
+    if let Some(link) = next_edition_of {
+        item.next_edition_of.clone_from(link);
+    }
+    if target.is_some() {
+        item.target.clone_from(target);
+    }
+    if let Some(access) = access {
+        item.access = access.clone();
+    }
+    for alias in aliases {
+        if !item.aliases.contains(alias) {
+            item.aliases.push(alias.clone());
+        }
+    }
+    item.transferable &= !non_transferable;
+    item
+}
+
+/// Metadata with statements in the place of those of the same elements.
+fn replaced(metadata: &DublinCore, statements: Vec<Statement>) -> Result<DublinCore, ArchiveError> {
+    let stays = |old: &&Statement| !statements.iter().any(|new| new.element() == old.element());
+    let all: Vec<Statement> =
+        metadata.statements().iter().filter(stays).cloned().chain(statements.iter().cloned()).collect();
+    DublinCore::new(all).map_err(|error| ArchiveError::Value(error.to_string()))
+}
+
+/// The files of the last version, for the next.
+fn kept(object: &Object) -> Vec<StagedFile> {
+    let mut digests: Vec<(&str, &str)> = object
+        .inventory
+        .files()
+        .filter_map(|(path, digest, _)| Some((path.strip_prefix(crate::object::DOC)?, digest)))
+        .collect();
+    digests.sort_unstable();
+    let digest = |path: &str| {
+        let at = digests.binary_search_by(|(name, _)| (*name).cmp(path));
+        at.ok().and_then(|at| digests.get(at)).map(|(_, digest)| (*digest).to_owned())
+    };
+    let files = object.item.files.iter();
+    files
+        .map(|file| StagedFile {
+            sha512: digest(&file.path).unwrap_or_default(),
+            file: file.clone(),
+            stored: None,
+        })
+        .collect()
+}

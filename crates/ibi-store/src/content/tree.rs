@@ -1,0 +1,350 @@
+//! Content on a local disk: an OCFL tree that outlives the program (`docs/formats/tree.md`).
+
+mod walk;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::KeepError;
+use crate::content::{Content, Head, Objects, Publication, ReadAt, Staging, Swept};
+use crate::digests::{self, CopyError, Digests};
+use crate::disk::{self, Disk};
+use crate::ocfl::{
+    INVENTORY, Inventory, OBJECT_DECLARATION, ROOT_DECLARATION, SIDECAR, sidecar, sidecar_digest,
+};
+
+/// Files and folders that an item of one file is: the object, its declaration, two inventories with sidecars, the version,
+/// its content, `doc`, the file, the description, `metadata`, the record.
+const INODES: u64 = 13;
+
+/// Between two looks at how much room is left.
+const LOOK: u64 = 64 << 20;
+
+/// A tree of OCFL objects, with a staging place beside it on the same filesystem.
+#[derive(Debug)]
+pub struct Tree {
+    root: PathBuf,
+    staging: PathBuf,
+    disk: Disk,
+    next: AtomicU64,
+}
+
+impl Tree {
+    /// Makes the tree of a data folder, with a page that tells a stranger how to read it; goes on with one that was begun.
+    pub fn start(data: &Path, readme: &str) -> Result<Self, KeepError> {
+        let (root, staging) = (data.join("tree"), data.join("staging"));
+        let mut changed = Vec::new();
+        disk::make_folders(&staging, &mut changed)?;
+        disk::make_folders(&root, &mut changed)?;
+        for (name, text) in [ROOT_DECLARATION, ("README.md", readme)] {
+            disk::replace_in(&root.join(name), &staging, text.as_bytes())?;
+        }
+        changed.iter().try_for_each(|folder| disk::sync(folder))?;
+        Self::open(data)
+    }
+
+    /// Opens the tree of a data folder.
+    pub fn open(data: &Path) -> Result<Self, KeepError> {
+        let (root, staging) = (data.join("tree"), data.join("staging"));
+        if !root.join(ROOT_DECLARATION.0).is_file() {
+            return Err(KeepError::NoTree { root });
+        }
+        let disk = Disk::at(&root)?;
+        Ok(Self { root, staging, disk, next: AtomicU64::new(1) })
+    }
+
+    /// How many more items of one file the filesystem has inodes for; nothing if it does not count them.
+    pub fn items_that_fit(data: &Path) -> Result<Option<u64>, KeepError> {
+        let inodes = Disk::at(&data.join("tree"))?.free_inodes()?;
+        Ok(inodes.map(|free| free / INODES))
+    }
+
+    fn object(&self, object: &str) -> PathBuf {
+        self.root.join(object)
+    }
+
+    fn place(&self, staging: &Staging) -> PathBuf {
+        self.staging.join(staging.0.to_string())
+    }
+
+    fn enough_room(&self) -> Result<(), KeepError> {
+        let (free, reserve) = self.disk.room()?;
+        if free < reserve {
+            return Err(KeepError::Full { root: self.root.clone(), free, reserve });
+        }
+        Ok(())
+    }
+
+    /// Everything of a staged version but the bytes that were put: inventories, sidecars, declaration.
+    fn dress(&self, publication: &Publication<'_>) -> Result<(), KeepError> {
+        let place = self.place(publication.staging);
+        let object = place.join("object");
+        let version = object.join(format!("v{}", publication.version));
+        disk::make_folder(&object)?;
+        disk::make_folder(&version)?;
+        let content = place.join("content");
+        if content.is_dir() {
+            disk::rename(&content, &version.join("content"))?;
+        }
+        let sidecar = sidecar(&Inventory::digest(publication.inventory));
+        let mut folders = vec![version];
+        if publication.version == 1 {
+            let (name, text) = OBJECT_DECLARATION;
+            disk::write_new(&object.join(name), text.as_bytes())?;
+            folders.push(object);
+        } else {
+            // They go over those of the version before, one by one.
+            folders.push(place.clone());
+        }
+        for folder in folders {
+            disk::write_new(&folder.join(INVENTORY), publication.inventory)?;
+            disk::write_new(&folder.join(SIDECAR), sidecar.as_bytes())?;
+        }
+        if publication.instead {
+            disk::write_new(&place.join("instead"), publication.object.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Puts a secured version in its place; adds each folder whose names changed.
+    fn move_in(&self, publication: &Publication<'_>, changed: &mut Vec<PathBuf>) -> Result<(), KeepError> {
+        let (place, to) = (self.place(publication.staging), self.object(publication.object));
+        let above = to.parent().unwrap_or(&self.root).to_owned();
+        changed.push(place.clone());
+        if publication.version > 1 {
+            let version = format!("v{}", publication.version);
+            let from = place.join("object").join(&version);
+            // Not over a version that is there already.
+            if to.join(&version).exists() {
+                return Err(KeepError::Occupied { object: publication.object.to_owned() });
+            }
+            disk::rename(&from, &to.join(&version))?;
+            disk::rename(&place.join(INVENTORY), &to.join(INVENTORY))?;
+            disk::rename(&place.join(SIDECAR), &to.join(SIDECAR))?;
+            changed.push(to);
+            return Ok(());
+        }
+        if publication.instead {
+            disk::rename(&to, &place.join("old"))?;
+        } else {
+            if !self.is_free(publication.object)? {
+                return Err(KeepError::Occupied { object: publication.object.to_owned() });
+            }
+            disk::make_folders(&above, changed)?;
+        }
+        disk::rename(&place.join("object"), &to)?;
+        changed.push(above);
+        Ok(())
+    }
+
+    /// Finishes a replacement that was cut off between its two steps.
+    fn finish_replacement(&self, place: &Path) -> Result<(), KeepError> {
+        let Some(object) = disk::read(&place.join("instead"))? else { return Ok(()) };
+        let Ok(object) = String::from_utf8(object) else { return Ok(()) };
+        let to = self.object(&object);
+        if place.join("old").is_dir() && !to.exists() {
+            disk::rename(&place.join("object"), &to)?;
+            to.parent().map_or(Ok(()), disk::sync)?;
+        }
+        Ok(())
+    }
+
+    /// The highest version whose inventory is whole, with that inventory and its digest.
+    fn last_version(&self, object: &str) -> Result<Option<(u32, Vec<u8>, String)>, KeepError> {
+        let folder = self.object(object);
+        let mut last = None;
+        for entry in fs::read_dir(&folder).map_err(KeepError::io("read", &folder))? {
+            let name = entry.map_err(KeepError::io("read", &folder))?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix('v')?.parse::<u32>().ok());
+            last = last.max(number);
+        }
+        let Some(number) = last else { return Ok(None) };
+        let version = folder.join(format!("v{number}"));
+        Ok(inventory_in(&version)?.map(|(inventory, digest)| (number, inventory, digest)))
+    }
+
+    /// Removes folders that hold nothing, from this one up.
+    fn prune(&self, folder: &Path) -> Result<(), KeepError> {
+        for folder in folder.ancestors().take_while(|folder| *folder != self.root) {
+            match fs::remove_dir(folder) {
+                Ok(()) => folder.parent().map_or(Ok(()), disk::sync)?,
+                Err(error) if disk::absent(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => break,
+                Err(error) => return Err(KeepError::io("remove", folder)(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Content for Tree {
+    fn stage(&self) -> Result<Staging, KeepError> {
+        self.enough_room()?;
+        let staging = Staging(self.next.fetch_add(1, Ordering::Relaxed));
+        disk::make_folder(&self.place(&staging))?;
+        Ok(staging)
+    }
+
+    fn put(&self, staging: &Staging, name: &str, bytes: &mut dyn Read) -> Result<Digests, KeepError> {
+        let path = self.place(staging).join("content").join(name);
+        if let Some(above) = path.parent() {
+            disk::make_folders(above, &mut Vec::new())?;
+        }
+        let mut writer = Roomy { file: disk::create_new(&path)?, tree: self, written: 0, full: None };
+        digests::copy(bytes, &mut writer).map_err(|error| match (error, writer.full.take()) {
+            (_, Some(full)) => full,
+            (CopyError::Read(error), _) => KeepError::Source { name: name.to_owned(), error },
+            (CopyError::Write(error), _) => KeepError::io("write", &path)(error),
+        })
+    }
+
+    fn take_back(&self, staging: &Staging, name: &str) -> Result<(), KeepError> {
+        let content = self.place(staging).join("content");
+        let path = content.join(name);
+        fs::remove_file(&path).map_err(KeepError::io("remove", &path))?;
+        // An object has no empty folders.
+        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&content)) {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn secure(&self, publications: &[Publication<'_>]) -> Result<(), KeepError> {
+        publications.iter().try_for_each(|publication| self.dress(publication))?;
+        let mut paths = vec![self.staging.clone()];
+        for publication in publications {
+            walk::everything(&self.place(publication.staging), &mut paths)?;
+        }
+        self.disk.sync(&paths)
+    }
+
+    fn publish(&self, publications: &[Publication<'_>]) -> Result<(), KeepError> {
+        let mut changed = Vec::new();
+        publications.iter().try_for_each(|publication| self.move_in(publication, &mut changed))?;
+        changed.sort_unstable();
+        changed.dedup();
+        self.disk.sync(&changed)
+    }
+
+    fn discard(&self, staging: &Staging) -> Result<(), KeepError> {
+        disk::remove_folder(&self.place(staging))
+    }
+
+    fn is_free(&self, object: &str) -> Result<bool, KeepError> {
+        let path = self.object(object);
+        let above = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
+        let within = above.map(|folder| folder.join(OBJECT_DECLARATION.0)).any(|file| file.exists());
+        Ok(!within && !path.exists())
+    }
+
+    fn head(&self, object: &str) -> Result<Option<Head>, KeepError> {
+        let folder = self.object(object);
+        if !folder.join(OBJECT_DECLARATION.0).exists() {
+            return Ok(None);
+        }
+        match inventory_in(&folder)? {
+            Some((inventory, digest)) => Ok(Some(Head { inventory, digest })),
+            None => Err(KeepError::DamagedInventory { path: folder.join(INVENTORY) }),
+        }
+    }
+
+    fn version(&self, object: &str, number: u32) -> Result<Option<String>, KeepError> {
+        let folder = self.object(object).join(format!("v{number}"));
+        Ok(inventory_in(&folder)?.map(|(_, digest)| digest))
+    }
+
+    fn settle(&self, object: &str) -> Result<(), KeepError> {
+        let folder = self.object(object);
+        if !folder.join(OBJECT_DECLARATION.0).exists() {
+            return self.prune(&folder);
+        }
+        let Some((_, inventory, digest)) = self.last_version(object)? else {
+            return Err(KeepError::DamagedInventory { path: folder.join(INVENTORY) });
+        };
+        if inventory_in(&folder)?.is_none_or(|(_, found)| found != digest) {
+            disk::replace_in(&folder.join(INVENTORY), &self.staging, &inventory)?;
+            disk::replace_in(&folder.join(SIDECAR), &self.staging, sidecar(&digest).as_bytes())?;
+        }
+        // Its names may be there and not durable yet.
+        folder.ancestors().take_while(|folder| folder.starts_with(&self.root)).try_for_each(disk::sync)
+    }
+
+    fn sweep(&self) -> Result<Swept, KeepError> {
+        let mut swept = Swept::default();
+        for entry in fs::read_dir(&self.staging).map_err(KeepError::io("read", &self.staging))? {
+            let place = entry.map_err(KeepError::io("read", &self.staging))?.path();
+            self.finish_replacement(&place)?;
+            swept.stagings += 1;
+            swept.bytes += walk::bytes(&place)?;
+            if place.is_dir() {
+                disk::remove_folder(&place)?;
+            } else {
+                fs::remove_file(&place).map_err(KeepError::io("remove", &place))?;
+            }
+        }
+        Ok(swept)
+    }
+
+    fn open(&self, object: &str, file: &str) -> Result<Box<dyn ReadAt>, KeepError> {
+        let path = self.object(object).join(file);
+        match File::open(&path) {
+            Ok(file) => Ok(Box::new(file)),
+            Err(error) if disk::absent(&error) => Err(KeepError::MissingFile { path }),
+            Err(error) => Err(KeepError::io("open", &path)(error)),
+        }
+    }
+
+    fn objects(&self) -> Result<Objects<'_>, KeepError> {
+        Ok(Box::new(walk::Walk::new(&self.root)))
+    }
+
+    fn files(&self, object: &str) -> Result<Vec<String>, KeepError> {
+        walk::files(&self.object(object))
+    }
+}
+
+/// An inventory that its sidecar vouches for, with its digest.
+fn inventory_in(folder: &Path) -> Result<Option<(Vec<u8>, String)>, KeepError> {
+    let inventory = disk::read(&folder.join(INVENTORY))?;
+    let Some((inventory, sidecar)) = inventory.zip(disk::read(&folder.join(SIDECAR))?) else {
+        return Ok(None);
+    };
+    let digest = Inventory::digest(&inventory);
+    Ok((sidecar_digest(&sidecar) == Some(&*digest)).then_some((inventory, digest)))
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, buffer, offset)
+    }
+}
+
+/// A file that is written as long as there is room.
+struct Roomy<'a> {
+    file: File,
+    tree: &'a Tree,
+    written: u64,
+    full: Option<KeepError>,
+}
+
+impl Write for Roomy<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.written % LOOK + bytes.len() as u64 >= LOOK
+            && let Err(full) = self.tree.enough_room()
+        {
+            self.full = Some(full);
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let written = self.file.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Digests of what is kept: SHA-512 of the whole, for everybody, and BLAKE3 of each block of 1 MiB, so that a part can be
+//! checked before it is given out.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+
+use sha2::{Digest as _, Sha512};
+
+use crate::text::hex;
+
+/// What is checked at a time.
+pub const BLOCK: usize = 1 << 20;
+
+/// From this size on, the SHA-512 is computed beside the rest, on another core.
+const BESIDE: usize = 4 * BLOCK;
+
+/// Blocks that may be on their way to the other core.
+const AHEAD: usize = 8;
+
+/// The digests of some bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digests {
+    /// How many bytes.
+    pub size: u64,
+    /// SHA-512 of all, in hex.
+    pub sha512: String,
+    /// BLAKE3 of each block, one after the other.
+    pub blocks: Vec<u8>,
+}
+
+impl Digests {
+    /// The digests of bytes in memory.
+    pub fn of(bytes: &[u8]) -> Self {
+        let blocks = bytes.chunks(BLOCK).flat_map(|block| *blake3::hash(block).as_bytes()).collect();
+        Self { size: bytes.len() as u64, sha512: sha512(bytes), blocks }
+    }
+}
+
+/// SHA-512 in hex.
+pub fn sha512(bytes: &[u8]) -> String {
+    hex(&Sha512::digest(bytes))
+}
+
+/// Whether a block is what its digest says.
+pub fn is_block(block: &[u8], digests: &[u8], number: u64) -> bool {
+    let at = usize::try_from(number).ok().and_then(|number| number.checked_mul(blake3::OUT_LEN));
+    let expected = at.and_then(|at| digests.get(at..at.checked_add(blake3::OUT_LEN)?));
+    expected.is_some_and(|expected| blake3::hash(block).as_bytes() == expected)
+}
+
+/// Copies in constant memory, hashing once what passes.
+pub fn copy(reader: &mut dyn Read, writer: &mut dyn Write) -> Result<Digests, CopyError> {
+    let mut size = 0;
+    let mut blocks = Vec::new();
+    let mut first = Vec::new();
+    // Most files are small: they never see the other core, nor more memory than they need.
+    while first.len() < BESIDE {
+        let filled = first.len();
+        let more = (&mut *reader).take(BLOCK as u64).read_to_end(&mut first).map_err(CopyError::Read)?;
+        if more == 0 {
+            break;
+        }
+        one_block(&first[filled..], writer, &mut size, &mut blocks)?;
+        if more < BLOCK {
+            break;
+        }
+    }
+    if first.len() < BESIDE {
+        return Ok(Digests { size, sha512: sha512(&first), blocks });
+    }
+    let (send, taken): (SyncSender<Vec<u8>>, Receiver<Vec<u8>>) = mpsc::sync_channel(AHEAD);
+    let (give_back, spare) = mpsc::sync_channel(AHEAD + 2);
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(move || {
+            let mut hash = Sha512::new();
+            for bytes in taken {
+                hash.update(&bytes);
+                // Nobody takes it back at the end.
+                let _ = give_back.try_send(bytes);
+            }
+            hex(&hash.finalize())
+        });
+        // It takes all that is sent, until we drop our end.
+        let _ = send.send(first);
+        loop {
+            let mut block: Vec<u8> = spare.try_recv().unwrap_or_default();
+            block.clear();
+            let read = (&mut *reader).take(BLOCK as u64).read_to_end(&mut block);
+            if read.map_err(CopyError::Read)? == 0 {
+                break;
+            }
+            one_block(&block, writer, &mut size, &mut blocks)?;
+            let _ = send.send(block);
+        }
+        drop(send);
+        let sha512 = beside.join().map_err(|_| CopyError::Read(io::ErrorKind::Other.into()))?;
+        Ok(Digests { size, sha512, blocks })
+    })
+}
+
+fn one_block(
+    block: &[u8],
+    writer: &mut dyn Write,
+    size: &mut u64,
+    blocks: &mut Vec<u8>,
+) -> Result<(), CopyError> {
+    writer.write_all(block).map_err(CopyError::Write)?;
+    blocks.extend_from_slice(blake3::hash(block).as_bytes());
+    *size += block.len() as u64;
+    Ok(())
+}
+
+/// Which side of a copy failed.
+#[derive(Debug)]
+pub enum CopyError {
+    /// What was to be copied could not be read.
+    Read(io::Error),
+    /// The copy could not be written.
+    Write(io::Error),
+}

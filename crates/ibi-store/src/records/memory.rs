@@ -1,0 +1,154 @@
+//! Records in memory: the model that other stores are compared with.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::KeepError;
+use crate::journal::{Entry, Position};
+use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, Record, Records};
+
+/// Records in memory.
+#[derive(Debug, Default)]
+pub struct MemoryRecords {
+    state: RefCell<State>,
+    before: RefCell<Option<State>>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct State {
+    position: Option<Position>,
+    items: BTreeMap<String, Full>,
+    events: BTreeMap<u64, Entry>,
+}
+
+impl MemoryRecords {
+    fn some<T>(&self, all: impl Fn(&Full) -> Option<T>) -> Vec<T> {
+        self.state.borrow().items.values().filter_map(all).collect()
+    }
+}
+
+impl Records for MemoryRecords {
+    fn position(&self) -> Result<Position, KeepError> {
+        Ok(self.state.borrow().position.unwrap_or(Position::START))
+    }
+
+    fn find(&self, folded: &str, canonical: &str) -> Result<Vec<Found>, KeepError> {
+        let found = |spelled: bool| {
+            self.some(|item| {
+                let mut labels = item.labels.iter();
+                let label = match spelled {
+                    true => labels.find(|label| label.folded == folded)?,
+                    false => labels.find(|label| label.canonical == canonical)?,
+                };
+                Some(Found { path: item.record.path.clone(), role: label.role, spelled })
+            })
+        };
+        let spelled = found(true);
+        Ok(if spelled.is_empty() { found(false) } else { spelled })
+    }
+
+    fn item(&self, path: &str) -> Result<Option<Record>, KeepError> {
+        Ok(self.state.borrow().items.get(path).map(|item| item.record.clone()))
+    }
+
+    fn list(&self, after: &str, limit: usize) -> Result<Vec<Record>, KeepError> {
+        let mut items = self.some(|item| (item.record.path.as_str() > after).then(|| item.record.clone()));
+        items.truncate(limit);
+        Ok(items)
+    }
+
+    fn changes(&self, after: u64, limit: usize) -> Result<Vec<Record>, KeepError> {
+        let mut items = self.some(|item| (item.record.change > after).then(|| item.record.clone()));
+        items.sort_by_key(|item| item.change);
+        items.truncate(limit);
+        Ok(items)
+    }
+
+    fn files(&self, path: &str, after: &str, limit: usize) -> Result<Vec<FileRecord>, KeepError> {
+        let state = self.state.borrow();
+        let mut files = state.items.get(path).map(|item| item.files.clone()).unwrap_or_default();
+        files.retain(|file| file.name.as_str() > after);
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        files.truncate(limit);
+        Ok(files)
+    }
+
+    fn file(&self, path: &str, name: &str) -> Result<Option<FileRecord>, KeepError> {
+        Ok(self.files(path, "", usize::MAX)?.into_iter().find(|file| file.name == name))
+    }
+
+    fn size(&self, path: &str) -> Result<u64, KeepError> {
+        Ok(self.files(path, "", usize::MAX)?.iter().map(|file| file.size).sum())
+    }
+
+    fn events(&self, path: &str) -> Result<Vec<Entry>, KeepError> {
+        Ok(self.state.borrow().events.values().filter(|event| event.path == path).cloned().collect())
+    }
+
+    fn links(&self, path: &str) -> Result<Vec<LinkRecord>, KeepError> {
+        let mut links =
+            self.state.borrow().items.get(path).map(|item| item.links.clone()).unwrap_or_default();
+        links.sort_by_key(|link| link.kind as u8);
+        Ok(links)
+    }
+
+    fn linked(&self, kind: LinkKind, to: &str) -> Result<Vec<String>, KeepError> {
+        Ok(self.some(|item| {
+            let links = item.links.iter().any(|link| link.kind == kind && link.to == to);
+            links.then(|| item.record.path.clone())
+        }))
+    }
+
+    fn made_by(&self, key: &str) -> Result<Option<String>, KeepError> {
+        let state = self.state.borrow();
+        let event = state.events.values().find(|event| event.key.as_deref() == Some(key));
+        Ok(event.map(|event| event.path.clone()))
+    }
+
+    fn begin(&self) -> Result<(), KeepError> {
+        *self.before.borrow_mut() = Some(self.state.borrow().clone());
+        Ok(())
+    }
+
+    fn put(&self, item: &Full) -> Result<(), KeepError> {
+        self.state.borrow_mut().items.insert(item.record.path.clone(), item.clone());
+        Ok(())
+    }
+
+    fn forget(&self, path: &str) -> Result<(), KeepError> {
+        let mut state = self.state.borrow_mut();
+        state.items.remove(path);
+        state.events.retain(|_, event| event.path != path);
+        Ok(())
+    }
+
+    fn lost(&self) -> Result<Vec<String>, KeepError> {
+        let state = self.state.borrow();
+        let paths: std::collections::BTreeSet<&String> =
+            state.events.values().map(|event| &event.path).collect();
+        Ok(paths.into_iter().filter(|path| !state.items.contains_key(*path)).cloned().collect())
+    }
+
+    fn happened(&self, entry: &Entry) -> Result<(), KeepError> {
+        self.state.borrow_mut().events.insert(entry.change, entry.clone());
+        Ok(())
+    }
+
+    fn did_not_happen(&self, changes: &[u64]) -> Result<(), KeepError> {
+        self.state.borrow_mut().events.retain(|change, _| !changes.contains(change));
+        Ok(())
+    }
+
+    fn commit(&self, position: Position) -> Result<(), KeepError> {
+        self.state.borrow_mut().position = Some(position);
+        *self.before.borrow_mut() = None;
+        Ok(())
+    }
+
+    fn roll_back(&self) -> Result<(), KeepError> {
+        if let Some(before) = self.before.borrow_mut().take() {
+            *self.state.borrow_mut() = before;
+        }
+        Ok(())
+    }
+}

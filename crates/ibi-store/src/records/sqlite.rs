@@ -1,0 +1,375 @@
+//! Records in SQLite: `index.sqlite` in the data folder (`docs/formats/index.md`).
+//!
+//! The statements keep to what PostgreSQL understands too.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
+
+use crate::journal::{Entry, Position, State, Verb};
+use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, Record, Records, Role};
+use crate::{KeepError, disk};
+
+/// The form of the tables. Another one is made anew, not migrated: nothing is kept here alone.
+const FORM: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE followed (form BIGINT NOT NULL, next BIGINT NOT NULL, place BIGINT NOT NULL);
+    CREATE TABLE item (
+        path TEXT PRIMARY KEY, change BIGINT NOT NULL, version BIGINT NOT NULL, inventory TEXT NOT NULL,
+        state TEXT NOT NULL, epoch BIGINT NOT NULL, properties TEXT NOT NULL, metadata TEXT NOT NULL);
+    CREATE INDEX item_change ON item (change);
+    CREATE TABLE label (
+        folded TEXT PRIMARY KEY, canonical TEXT, role BIGINT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX label_canonical ON label (canonical) WHERE canonical IS NOT NULL;
+    CREATE INDEX label_path ON label (path);
+    CREATE TABLE file (
+        path TEXT NOT NULL, name TEXT NOT NULL, content TEXT NOT NULL, size BIGINT NOT NULL, sha512 TEXT NOT NULL,
+        media TEXT NOT NULL, blocks BLOB NOT NULL, PRIMARY KEY (path, name)) WITHOUT ROWID;
+    CREATE TABLE link (
+        path TEXT NOT NULL, kind BIGINT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (path, kind)) WITHOUT ROWID;
+    CREATE INDEX link_target ON link (target, kind);
+    CREATE TABLE event (
+        path TEXT NOT NULL, change BIGINT NOT NULL, batch BIGINT NOT NULL, time TEXT NOT NULL, verb TEXT NOT NULL,
+        version BIGINT NOT NULL, inventory TEXT NOT NULL, state TEXT NOT NULL, epoch BIGINT NOT NULL,
+        agent TEXT NOT NULL, source TEXT, request TEXT, note TEXT, PRIMARY KEY (path, change)) WITHOUT ROWID;
+    CREATE INDEX event_request ON event (request) WHERE request IS NOT NULL;
+";
+
+/// Records in one SQLite file.
+#[derive(Debug)]
+pub struct SqliteRecords(Connection);
+
+impl SqliteRecords {
+    /// Opens the file, or makes it.
+    pub fn start(path: &Path) -> Result<Self, KeepError> {
+        let fresh = !path.exists();
+        let records = Self::connect(path, OpenFlags::default())?;
+        if fresh {
+            records.0.execute_batch(&format!(
+                "BEGIN; {TABLES} INSERT INTO followed VALUES ({FORM}, 1, 0); COMMIT;"
+            ))?;
+            path.parent().map_or(Ok(()), disk::sync)?;
+        }
+        records.check_form()?;
+        Ok(records)
+    }
+
+    /// Opens the file that is there.
+    pub fn open(path: &Path) -> Result<Self, KeepError> {
+        if !path.exists() {
+            return Err(KeepError::NoIndex { path: path.to_owned() });
+        }
+        let records =
+            Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        records.check_form()?;
+        Ok(records)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, KeepError> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "full")?;
+        Ok(Self(connection))
+    }
+
+    /// For making it anew: nothing is durable until [`Records::commit`], and not even that before the file is put in its
+    /// place.
+    pub fn bulk(path: &Path) -> Result<Self, KeepError> {
+        let records = Self(Connection::open(path)?);
+        records.0.set_prepared_statement_cache_capacity(64);
+        records.0.execute_batch(
+            "PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = -65536;",
+        )?;
+        records
+            .0
+            .execute_batch(&format!("BEGIN; {TABLES} INSERT INTO followed VALUES ({FORM}, 1, 0); COMMIT;"))?;
+        Ok(records)
+    }
+
+    /// Puts a file that was made anew in the place of the one that was used.
+    pub fn put_in_place(fresh: &Path, path: &Path) -> Result<(), KeepError> {
+        disk::sync(fresh)?;
+        // What the old one had not taken over from its log would be taken for the new one's.
+        for suffix in ["", "-wal", "-shm"] {
+            let mut old = path.as_os_str().to_owned();
+            old.push(suffix);
+            match std::fs::remove_file(&old) {
+                Err(error) if !disk::absent(&error) => return Err(KeepError::io("remove", path)(error)),
+                _ => {}
+            }
+        }
+        path.parent().map_or(Ok(()), disk::sync)?;
+        disk::rename(fresh, path)?;
+        path.parent().map_or(Ok(()), disk::sync)?;
+        // From now on with a log, as others may read it any time.
+        Self::open(path).map(drop)
+    }
+
+    fn check_form(&self) -> Result<(), KeepError> {
+        let form = self.0.query_row("SELECT form FROM followed", [], |row| row.get::<_, i64>(0));
+        if form.is_ok_and(|form| form == FORM) { Ok(()) } else { Err(KeepError::OtherIndex) }
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, KeepError> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        Ok(statement.query_map(parameters, read)?.collect::<Result<_, _>>()?)
+    }
+
+    fn row<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, KeepError> {
+        Ok(self.0.prepare_cached(sql)?.query_row(parameters, read).optional()?)
+    }
+
+    fn run(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), KeepError> {
+        self.0.prepare_cached(sql)?.execute(parameters)?;
+        Ok(())
+    }
+}
+
+impl Records for SqliteRecords {
+    fn position(&self) -> Result<Position, KeepError> {
+        let read = |row: &Row<'_>| Ok(Position { next: number(row, 0)?, place: number(row, 1)? });
+        self.row("SELECT next, place FROM followed", [], read)?.ok_or(KeepError::OtherIndex)
+    }
+
+    fn find(&self, folded: &str, canonical: &str) -> Result<Vec<Found>, KeepError> {
+        let read =
+            |spelled| move |row: &Row<'_>| Ok(Found { path: row.get(0)?, role: role(row.get(1)?), spelled });
+        if let Some(found) =
+            self.row("SELECT path, role FROM label WHERE folded = ?1", [folded], read(true))?
+        {
+            return Ok(vec![found]);
+        }
+        let sql = "SELECT path, role FROM label WHERE canonical = ?1";
+        let mut found = self.rows(sql, [canonical], read(false))?;
+        if folded != canonical {
+            let sql = "SELECT path, role FROM label WHERE folded = ?1";
+            found.extend(self.row(sql, [canonical], read(false))?);
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
+    fn item(&self, path: &str) -> Result<Option<Record>, KeepError> {
+        self.row(&format!("SELECT {RECORD} FROM item WHERE path = ?1"), [path], record)
+    }
+
+    fn list(&self, after: &str, limit: usize) -> Result<Vec<Record>, KeepError> {
+        let sql = format!("SELECT {RECORD} FROM item WHERE path > ?1 ORDER BY path LIMIT ?2");
+        self.rows(&sql, params![after, limit as i64], record)
+    }
+
+    fn changes(&self, after: u64, limit: usize) -> Result<Vec<Record>, KeepError> {
+        let sql = format!("SELECT {RECORD} FROM item WHERE change > ?1 ORDER BY change LIMIT ?2");
+        self.rows(&sql, params![after as i64, limit as i64], record)
+    }
+
+    fn files(&self, path: &str, after: &str, limit: usize) -> Result<Vec<FileRecord>, KeepError> {
+        let sql = format!("SELECT {FILE} FROM file WHERE path = ?1 AND name > ?2 ORDER BY name LIMIT ?3");
+        self.rows(&sql, params![path, after, limit as i64], file)
+    }
+
+    fn file(&self, path: &str, name: &str) -> Result<Option<FileRecord>, KeepError> {
+        self.row(&format!("SELECT {FILE} FROM file WHERE path = ?1 AND name = ?2"), [path, name], file)
+    }
+
+    fn size(&self, path: &str) -> Result<u64, KeepError> {
+        let sql = "SELECT COALESCE(SUM(size), 0) FROM file WHERE path = ?1";
+        Ok(self.row(sql, [path], |row| number(row, 0))?.unwrap_or(0))
+    }
+
+    fn events(&self, path: &str) -> Result<Vec<Entry>, KeepError> {
+        let sql = "SELECT path, change, batch, time, verb, version, inventory, state, epoch, agent, source, request, note
+                   FROM event WHERE path = ?1 ORDER BY change";
+        self.rows(sql, [path], event)
+    }
+
+    fn links(&self, path: &str) -> Result<Vec<LinkRecord>, KeepError> {
+        self.rows("SELECT kind, target FROM link WHERE path = ?1 ORDER BY kind", [path], |row| {
+            let kind = if row.get::<_, i64>(0)? == 0 { LinkKind::Translation } else { LinkKind::Edition };
+            Ok(LinkRecord { kind, to: row.get(1)? })
+        })
+    }
+
+    fn linked(&self, kind: LinkKind, to: &str) -> Result<Vec<String>, KeepError> {
+        let sql = "SELECT path FROM link WHERE target = ?1 AND kind = ?2 ORDER BY path";
+        self.rows(sql, params![to, kind as i64], |row| row.get(0))
+    }
+
+    fn made_by(&self, key: &str) -> Result<Option<String>, KeepError> {
+        self.row("SELECT path FROM event WHERE request = ?1", [key], |row| row.get(0))
+    }
+
+    fn begin(&self) -> Result<(), KeepError> {
+        Ok(self.0.execute_batch("BEGIN IMMEDIATE")?)
+    }
+
+    fn put(&self, item: &Full) -> Result<(), KeepError> {
+        let Full { record, labels, links, files } = item;
+        let Record { path, change, version, inventory, state, epoch, properties, metadata } = record;
+        let (change, epoch, state) = (*change as i64, *epoch as i64, state.name());
+        let columns = params![path, change, version, inventory, state, epoch, properties, metadata];
+        let replaced = self.0.prepare_cached(
+            "UPDATE item SET change = ?2, version = ?3, inventory = ?4, state = ?5, epoch = ?6, properties = ?7,
+             metadata = ?8 WHERE path = ?1",
+        )?.execute(columns)?;
+        if replaced > 0 {
+            for table in ["label", "file", "link"] {
+                self.run(&format!("DELETE FROM {table} WHERE path = ?1"), [&record.path])?;
+            }
+        } else {
+            let sql =
+                "INSERT INTO item (path, change, version, inventory, state, epoch, properties, metadata)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+            self.run(sql, columns)?;
+        }
+        for label in labels {
+            let canonical = Some(&label.canonical).filter(|canonical| **canonical != label.folded);
+            let sql = "INSERT INTO label (folded, canonical, role, path) VALUES (?1, ?2, ?3, ?4)";
+            self.run(sql, params![label.folded, canonical, label.role as i64, record.path])?;
+        }
+        for link in links {
+            let sql = "INSERT INTO link (path, kind, target) VALUES (?1, ?2, ?3)";
+            self.run(sql, params![record.path, link.kind as i64, link.to])?;
+        }
+        for file in files {
+            let sql = "INSERT INTO file (path, name, content, size, sha512, media, blocks)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            let FileRecord { name, content, size, sha512, media, blocks } = file;
+            self.run(sql, params![record.path, name, content, *size as i64, sha512, media, blocks])?;
+        }
+        Ok(())
+    }
+
+    fn forget(&self, path: &str) -> Result<(), KeepError> {
+        for table in ["item", "label", "file", "link", "event"] {
+            self.run(&format!("DELETE FROM {table} WHERE path = ?1"), [path])?;
+        }
+        Ok(())
+    }
+
+    fn lost(&self) -> Result<Vec<String>, KeepError> {
+        let sql = "SELECT DISTINCT path FROM event WHERE path NOT IN (SELECT path FROM item) ORDER BY path";
+        self.rows(sql, [], |row| row.get(0))
+    }
+
+    fn happened(&self, entry: &Entry) -> Result<(), KeepError> {
+        let sql = "INSERT INTO event (path, change, batch, time, verb, version, inventory, state, epoch, agent, source,
+                   request, note) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                   ON CONFLICT DO NOTHING";
+        let parameters = params![
+            entry.path,
+            entry.change as i64,
+            entry.batch as i64,
+            entry.time,
+            entry.verb.name(),
+            entry.version,
+            entry.inventory,
+            entry.state.name(),
+            entry.epoch as i64,
+            entry.by,
+            entry.source,
+            entry.key,
+            entry.note
+        ];
+        self.run(sql, parameters)
+    }
+
+    fn did_not_happen(&self, changes: &[u64]) -> Result<(), KeepError> {
+        changes
+            .iter()
+            .try_for_each(|change| self.run("DELETE FROM event WHERE change = ?1", [*change as i64]))
+    }
+
+    fn commit(&self, position: Position) -> Result<(), KeepError> {
+        self.run("UPDATE followed SET next = ?1, place = ?2", [position.next as i64, position.place as i64])?;
+        Ok(self.0.execute_batch("COMMIT")?)
+    }
+
+    fn roll_back(&self) -> Result<(), KeepError> {
+        if self.0.is_autocommit() {
+            return Ok(());
+        }
+        Ok(self.0.execute_batch("ROLLBACK")?)
+    }
+}
+
+const RECORD: &str = "path, change, version, inventory, state, epoch, properties, metadata";
+const FILE: &str = "name, content, size, sha512, media, blocks";
+
+fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    Ok(Record {
+        path: row.get(0)?,
+        change: number(row, 1)?,
+        version: row.get(2)?,
+        inventory: row.get(3)?,
+        state: state(row, 4)?,
+        epoch: number(row, 5)?,
+        properties: row.get(6)?,
+        metadata: row.get(7)?,
+    })
+}
+
+fn file(row: &Row<'_>) -> rusqlite::Result<FileRecord> {
+    Ok(FileRecord {
+        name: row.get(0)?,
+        content: row.get(1)?,
+        size: number(row, 2)?,
+        sha512: row.get(3)?,
+        media: row.get(4)?,
+        blocks: row.get(5)?,
+    })
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        path: row.get(0)?,
+        change: number(row, 1)?,
+        batch: number(row, 2)?,
+        time: row.get(3)?,
+        verb: Verb::parse(row.get_ref(4)?.as_str()?).ok_or_else(|| unknown(row, 4))?,
+        version: row.get(5)?,
+        inventory: row.get(6)?,
+        state: state(row, 7)?,
+        epoch: number(row, 8)?,
+        by: row.get(9)?,
+        source: row.get(10)?,
+        key: row.get(11)?,
+        note: row.get(12)?,
+    })
+}
+
+fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
+    State::parse(row.get_ref(column)?.as_str()?).ok_or_else(|| unknown(row, column))
+}
+
+fn unknown(row: &Row<'_>, column: usize) -> rusqlite::Error {
+    let name = row.as_ref().column_name(column).unwrap_or_default().to_owned();
+    rusqlite::Error::InvalidColumnType(column, name, rusqlite::types::Type::Text)
+}
+
+/// Numbers of lines and bytes: far below the sign.
+fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+fn role(number: i64) -> Role {
+    match number {
+        0 => Role::Item,
+        1 => Role::Alias,
+        _ => Role::Metadata,
+    }
+}

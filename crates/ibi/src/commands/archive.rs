@@ -1,0 +1,95 @@
+//! `ibi archive`: one file a command, and what they share.
+
+pub(super) mod audit;
+pub(super) mod deposit;
+mod describe;
+pub(super) mod export;
+pub(super) mod init;
+pub(super) mod list;
+pub(super) mod rebuild;
+pub(super) mod remove;
+pub(super) mod show;
+mod shown;
+pub(super) mod update;
+
+use std::io::IsTerminal as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use ibi_archive::archive::{self, FoundOnOpening};
+use ibi_archive::{Archive, Holdings};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::exit::Failure;
+use crate::io::say;
+
+/// Who runs the command, as far as the system tells.
+pub(super) fn who() -> String {
+    let name = ["LOGNAME", "USER"].into_iter().find_map(|name| std::env::var(name).ok());
+    let name = name.map(|name| name.chars().filter(|c| !c.is_control()).collect::<String>());
+    name.filter(|name| !name.trim().is_empty()).or_else(account).unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// The account that this process runs under.
+fn account() -> Option<String> {
+    let id = std::fs::metadata("/proc/self").ok()?.uid().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let found = fields.find(|fields| fields.get(2) == Some(&id.as_str()))?;
+    found.first().map(|name| (*name).to_owned())
+}
+
+fn open(data: &Path) -> Result<Archive, Failure> {
+    let (archive, found) = archive::open(data, &who())?;
+    tell(&found);
+    Ok(archive)
+}
+
+fn open_to_read(data: &Path) -> Result<Holdings, Failure> {
+    let (holdings, found) = archive::open_to_read(data)?;
+    tell(&found);
+    if holdings.is_restored() {
+        say(format_args!(
+            "this Archive was restored from a backup: originals answer Copy until `ibi archive confirm`"
+        ));
+    }
+    Ok(holdings)
+}
+
+/// Says what interrupted work had left.
+fn tell(found: &FoundOnOpening) {
+    if found.swept.stagings > 0 {
+        say(format_args!(
+            "swept what interrupted work had left: {} {}, {} bytes",
+            found.swept.stagings,
+            if found.swept.stagings == 1 { "place" } else { "places" },
+            found.swept.bytes
+        ));
+    }
+    if found.finished > 0 {
+        say(format_args!("finished what was cut off: {} changes", found.finished));
+    }
+    if found.undone > 0 {
+        say(format_args!("undid what was cut off: {} changes that had not been made", found.undone));
+    }
+}
+
+/// A bar for long work, if a person looks at standard error.
+pub(super) fn bar(bytes: u64, long: u64) -> ProgressBar {
+    if bytes < long || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left");
+    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// The same for work whose end is not known.
+pub(super) fn counter(what: &'static str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {human_pos} {msg}, {elapsed}");
+    ProgressBar::new_spinner()
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+        .with_message(what)
+}

@@ -1,0 +1,47 @@
+//! `ibi archive update`.
+
+use ibi_archive::deposit::Source;
+use ibi_archive::keep::Role;
+
+use crate::cli::archive::Update;
+use crate::commands::archive::{bar, open, shown, who};
+use crate::exit::{Answer, Failure};
+use crate::io::{Output, say};
+
+/// Bytes from which on a person wants to see progress.
+const LONG: u64 = 64 << 20;
+
+pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
+    let changes = command.description.changes()?;
+    if changes.is_empty() && command.path.is_none() && !command.original {
+        return Err(ibi_archive::ArchiveError::NothingToChange.into());
+    }
+    let source = command.path.as_deref().map(Source::at).transpose()?;
+    let mut archive = open(&command.data.folder()?)?;
+    if command.original {
+        archive.declare_original(&command.ibi, &who())?;
+        say(format_args!("it is the Original from now on"));
+    }
+    if !changes.is_empty() || source.is_some() {
+        let progress = bar(source.as_ref().map_or(0, Source::size), LONG);
+        let tell = |bytes| progress.inc(bytes);
+        let change = archive.prepare_update(&command.ibi, source.as_ref(), changes, &who(), &tell)?;
+        progress.finish_and_clear();
+        match change {
+            None => say(format_args!("nothing is different: no new version was made")),
+            Some(change) => {
+                archive.commit(vec![change]).into_iter().collect::<Result<Vec<_>, _>>()?;
+            }
+        }
+    }
+    let (holding, _) = archive.holdings().find(&command.ibi)?;
+    let mut output = Output::new();
+    if command.json {
+        output.json(&shown::item(archive.holdings(), &holding, Role::Item, true)?)?;
+    } else {
+        output.text(format_args!("{}\n", shown::labels(&holding)))?;
+    }
+    output.flush()?;
+    say(format_args!("version {} of {}", holding.version, holding.item.labels.primary()));
+    Ok(Answer::Yes)
+}
