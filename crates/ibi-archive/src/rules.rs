@@ -20,7 +20,8 @@ pub(crate) fn check(holdings: &Holdings, change: &mut Prepared) -> Result<String
         Some(base) => base.path.clone(),
         None => new_path(holdings, &change.item)?,
     };
-    check_labels(holdings, &change.item, &path)?;
+    let own = change.base.as_ref().map(|base| base.path.as_str());
+    check_labels(holdings, &change.item, own)?;
     if change.item.removed.is_none() {
         check_links(holdings, &mut change.item, &path)?;
         check_target(&change.item, &change.files)?;
@@ -43,7 +44,7 @@ pub(crate) fn check_draft(
         ..Item::default()
     };
     let path = if labels.primary().is_empty() { String::new() } else { new_path(holdings, &item)? };
-    check_labels(holdings, &item, &path)?;
+    check_labels(holdings, &item, None)?;
     check_links(holdings, &mut item, &path)?;
     let Some(target) = &draft.target else { return Ok(()) };
     let files: Vec<String> = source.files().iter().filter_map(|file| logical(file.name()).ok()).collect();
@@ -68,8 +69,8 @@ fn new_path(holdings: &Holdings, item: &Item) -> Result<String, ArchiveError> {
     Ok(path)
 }
 
-/// Each label leads to this item, and to no other.
-fn check_labels(holdings: &Holdings, item: &Item, path: &str) -> Result<(), ArchiveError> {
+/// Each label leads to this item, and to no other. `own` is where the item lies, if it is there already.
+fn check_labels(holdings: &Holdings, item: &Item, own: Option<&str>) -> Result<(), ArchiveError> {
     let labels: Vec<(&str, Role)> = item
         .labels
         .iter()
@@ -83,12 +84,12 @@ fn check_labels(holdings: &Holdings, item: &Item, path: &str) -> Result<(), Arch
             .iter()
             .any(|(other, _)| Spelling::parse(other).is_ok_and(|other| other.folded == spelling.folded));
         if twice {
-            return Err(ArchiveError::Taken { label: (*label).to_owned(), item: path.to_owned() });
+            return Err(ArchiveError::Taken { label: (*label).to_owned(), item: item.labels.primary().to_owned() });
         }
         let found = holdings.records.find(&spelling.folded, &spelling.canonical)?;
         // Two items whose primary labels were spelled apart long ago are both kept; nothing else leads to two.
         let apart = |other: &Found| *role == Role::Item && !other.spelled;
-        if let Some(other) = found.iter().find(|found| found.path != path && !apart(found)) {
+        if let Some(other) = found.iter().find(|found| Some(found.path.as_str()) != own && !apart(found)) {
             return Err(ArchiveError::Taken { label: (*label).to_owned(), item: other.path.clone() });
         }
     }

@@ -124,19 +124,19 @@ impl Journal {
             if read == 0 {
                 return Ok(reading);
             }
-            match (line::parse(&line), unreadable) {
-                (Some((number, _, told)), None) if number == reading.end.next => {
+            match line::parse(&line) {
+                Some((number, _, told)) if unreadable.is_none() && number == reading.end.next => {
                     reading.end.place += read as u64;
                     reading.end.next += 1;
                     reading.note(&told);
                     tell(told)?;
                 }
-                // A batch that began after the unreadable line was written when that one was durable.
-                (Some((_, batch, _)), Some(bad)) if batch > bad => {
-                    return Err(KeepError::DamagedJournal { path, line: bad });
-                }
-                _ => {
-                    unreadable.get_or_insert(reading.end.next);
+                other => {
+                    let bad = *unreadable.get_or_insert(reading.end.next);
+                    // A batch that began after the line that is missing was written when that one was durable.
+                    if other.is_some_and(|(_, batch, _)| batch > bad) {
+                        return Err(KeepError::DamagedJournal { path, line: bad });
+                    }
                     reading.torn += read as u64;
                 }
             }

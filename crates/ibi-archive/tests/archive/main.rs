@@ -1,0 +1,9 @@
+//! The Archive as a library: rules of clauses 2.1 to 2.4, compared with a model, opened after every kind of cut.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod cut_off;
+mod model;
+mod rules;
+mod samples;
+mod ours;

@@ -1,0 +1,182 @@
+//! What every store of records must do: exactly what [`MemoryRecords`] does, whatever is done to it.
+
+use crate::journal::{Entry, Position, State, Verb};
+use crate::records::{
+    FileRecord, Full, LabelRecord, LinkKind, LinkRecord, MemoryRecords, Record, Records, Role,
+};
+
+const ROUNDS: u64 = 400;
+const PATHS: u64 = 12;
+
+/// Runs the suite on an empty store. `reopen` takes it down and opens it again from what is durable; a store that outlives
+/// nothing hands it back.
+///
+/// # Panics
+///
+/// If the store does not do what it must.
+pub fn records<R: Records>(mut store: R, mut reopen: impl FnMut(R) -> R) {
+    let model = MemoryRecords::default();
+    let mut chance = Chance(7);
+    assert_eq!(store.position().unwrap(), Position::START);
+    for round in 1..=ROUNDS {
+        store.begin().unwrap();
+        model.begin().unwrap();
+        for _ in 0..chance.below(4) {
+            step(&store, &model, &mut chance, round);
+            compare(&store, &model, &mut chance);
+        }
+        if chance.below(4) == 0 {
+            store.roll_back().unwrap();
+            model.roll_back().unwrap();
+        } else {
+            let position = Position { next: round + 1, place: round * 100 };
+            store.commit(position).unwrap();
+            model.commit(position).unwrap();
+        }
+        compare(&store, &model, &mut chance);
+        if round % 50 == 0 {
+            store = reopen(store);
+            compare(&store, &model, &mut chance);
+        }
+    }
+    store.roll_back().unwrap();
+}
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+fn path(number: u64) -> String {
+    format!("test/a{}/2026/01.01.00.{number:02}", number % 3)
+}
+
+/// One change, made to both.
+fn step(store: &dyn Records, model: &dyn Records, chance: &mut Chance, round: u64) {
+    let number = chance.below(PATHS);
+    let both = [store, model];
+    match chance.below(8) {
+        0 => both.iter().for_each(|records| records.forget(&path(number)).unwrap()),
+        1 => {
+            let gone = [chance.below(round * 10 + 1), chance.below(round * 10 + 1)];
+            both.iter().for_each(|records| records.did_not_happen(&gone).unwrap());
+        }
+        _ => {
+            let change = round * 10 + chance.below(10);
+            let (item, entry) = (item(number, change, chance), entry(number, change, chance));
+            both.iter().for_each(|records| {
+                records.put(&item).unwrap();
+                records.happened(&entry).unwrap();
+            });
+        }
+    }
+}
+
+fn item(number: u64, change: u64, chance: &mut Chance) -> Full {
+    let path = path(number);
+    let state = [State::Original, State::Copy, State::Deleted][chance.below(3) as usize];
+    let label = |folded: String, canonical: String, role| LabelRecord { folded, canonical, role };
+    let mut labels = vec![
+        label(path.clone(), path.clone(), Role::Item),
+        label(format!("meta{number}/x"), format!("meta{number}/x"), Role::Metadata),
+    ];
+    if chance.below(2) == 0 {
+        // Two items may be spelled apart: one canonical spelling, two folded ones.
+        labels.push(label(format!("alias{number}/spelled"), format!("alias{}/x", number / 2), Role::Alias));
+    }
+    let kinds = [LinkKind::Translation, LinkKind::Edition];
+    let links = kinds.into_iter().filter(|_| chance.below(2) == 0).collect::<Vec<_>>();
+    let links = links.into_iter().map(|kind| LinkRecord { kind, to: path_of(chance) }).collect();
+    let files = (0..chance.below(4)).map(|at| file(at, chance)).collect();
+    Full {
+        record: Record {
+            path,
+            change,
+            version: chance.below(9) as u32 + 1,
+            inventory: format!("{:032x}", chance.below(1 << 30)),
+            state,
+            epoch: chance.below(3),
+            properties: format!("{{\"n\":{}}}", chance.below(100)),
+            metadata: "[]".to_owned(),
+        },
+        labels,
+        links,
+        files,
+    }
+}
+
+fn path_of(chance: &mut Chance) -> String {
+    path(chance.below(PATHS))
+}
+
+fn file(at: u64, chance: &mut Chance) -> FileRecord {
+    FileRecord {
+        name: format!("{at}é{}.txt", if at == 2 { "/A" } else { "" }),
+        content: format!("v1/content/doc/{at}"),
+        size: chance.below(1 << 30) << 10,
+        sha512: format!("{:0128x}", chance.below(1 << 30)),
+        media: "text/plain".to_owned(),
+        blocks: vec![chance.below(256) as u8; 32],
+    }
+}
+
+fn entry(number: u64, change: u64, chance: &mut Chance) -> Entry {
+    let some = |text: &str, chance: &mut Chance| (chance.below(2) == 0).then(|| text.to_owned());
+    Entry {
+        change,
+        batch: change / 10 * 10,
+        time: "2026-01-01T00:00:00Z".to_owned(),
+        verb: [Verb::Deposit, Verb::Update, Verb::Remove][chance.below(3) as usize],
+        path: path(number),
+        version: 1,
+        inventory: "0".repeat(32),
+        state: State::Original,
+        epoch: 1,
+        by: "tester".to_owned(),
+        source: some("elsewhere", chance),
+        key: some(&format!("key{change}"), chance),
+        note: some("why = not %", chance),
+    }
+}
+
+/// Every question has the same answer.
+fn compare(store: &dyn Records, model: &dyn Records, chance: &mut Chance) {
+    assert_eq!(store.position().unwrap(), model.position().unwrap());
+    assert_eq!(store.lost().unwrap(), model.lost().unwrap());
+    let (after, limit) = (path_of(chance), chance.below(5) as usize + 1);
+    assert_eq!(store.list("", 100).unwrap(), model.list("", 100).unwrap());
+    assert_eq!(store.list(&after, limit).unwrap(), model.list(&after, limit).unwrap());
+    assert_eq!(store.changes(0, 100).unwrap(), model.changes(0, 100).unwrap());
+    for number in 0..PATHS {
+        let path = path(number);
+        assert_eq!(store.item(&path).unwrap(), model.item(&path).unwrap());
+        assert_eq!(store.files(&path, "", 100).unwrap(), model.files(&path, "", 100).unwrap());
+        assert_eq!(store.files(&path, "0é", 1).unwrap(), model.files(&path, "0é", 1).unwrap());
+        assert_eq!(store.file(&path, "1é.txt").unwrap(), model.file(&path, "1é.txt").unwrap());
+        assert_eq!(store.size(&path).unwrap(), model.size(&path).unwrap());
+        assert_eq!(store.events(&path).unwrap(), model.events(&path).unwrap());
+        assert_eq!(store.links(&path).unwrap(), model.links(&path).unwrap());
+        for kind in [LinkKind::Translation, LinkKind::Edition] {
+            assert_eq!(store.linked(kind, &path).unwrap(), model.linked(kind, &path).unwrap());
+        }
+        let names = [
+            path.clone(),
+            format!("meta{number}/x"),
+            format!("alias{number}/spelled"),
+            format!("alias{number}/x"),
+        ];
+        for name in &names {
+            assert_eq!(store.find(name, name).unwrap(), model.find(name, name).unwrap(), "{name}");
+        }
+        let canonical = &names[3];
+        assert_eq!(store.find("no/such", canonical).unwrap(), model.find("no/such", canonical).unwrap());
+    }
+    for change in 0..20 {
+        let key = format!("key{}", chance.below(ROUNDS * 10) + change);
+        assert_eq!(store.made_by(&key).unwrap(), model.made_by(&key).unwrap());
+    }
+}
