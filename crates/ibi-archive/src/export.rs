@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ibi_store::content::CopyOut;
 use ibi_store::digests::sha512;
-use ibi_store::ocfl::raw;
+use ibi_store::ocfl::{LONGEST_NAME, raw};
 use ibi_store::records::FileRecord;
 
 use crate::ArchiveError;
@@ -67,6 +67,14 @@ impl Holdings {
     }
 }
 
+/// The name that a file has in a bag: its own, or one that stands in for it if it is not UTF-8, which manifests have to be.
+pub(crate) fn name_in_bag(logical: &str) -> Result<String, String> {
+    String::from_utf8(raw(logical)).map_err(|_| {
+        let fits = logical.split('/').all(|name| name.len() <= LONGEST_NAME);
+        if fits { logical.to_owned() } else { format!("%~{}", &sha512(logical.as_bytes())[..32]) }
+    })
+}
+
 struct Bag<'a> {
     folder: PathBuf,
     /// Tag files with their digests.
@@ -85,9 +93,9 @@ impl Bag<'_> {
             let Some(last) = files.last() else { break };
             after.clone_from(&last.name);
             for file in &files {
-                let name = String::from_utf8(raw(&file.name)).unwrap_or_else(|_| {
-                    exported.renamed.push(file.name.clone());
-                    file.name.clone()
+                let name = name_in_bag(&file.name).unwrap_or_else(|stand_in| {
+                    exported.renamed.push(stand_in.clone());
+                    stand_in
                 });
                 self.payload(&holding.path, file, &name)?;
                 progress(file.size);

@@ -84,7 +84,10 @@ fn check_labels(holdings: &Holdings, item: &Item, own: Option<&str>) -> Result<(
             .iter()
             .any(|(other, _)| Spelling::parse(other).is_ok_and(|other| other.folded == spelling.folded));
         if twice {
-            return Err(ArchiveError::Taken { label: (*label).to_owned(), item: item.labels.primary().to_owned() });
+            return Err(ArchiveError::Taken {
+                label: (*label).to_owned(),
+                item: item.labels.primary().to_owned(),
+            });
         }
         let found = holdings.records.find(&spelling.folded, &spelling.canonical)?;
         // Two items whose primary labels were spelled apart long ago are both kept; nothing else leads to two.

@@ -16,6 +16,7 @@ use crate::ArchiveError;
 use crate::bag::{Algorithm, Entry, Kind, ManifestName, Oxum, Version, read_info};
 use crate::deposit::source::Source;
 use crate::dublin_core::DublinCore;
+use crate::export::name_in_bag;
 use crate::item::Item;
 
 /// Tag files are read whole; larger ones are not what they should be.
@@ -190,15 +191,11 @@ fn restore_names(bag: &Path, source: &mut Source) -> Result<(), ArchiveError> {
     }
     // Somebody else's item.json says nothing to us.
     let Ok(item) = Item::parse(&tag_bytes(&bag.join("item.json"))?) else { return Ok(()) };
-    let escaped: BTreeMap<&[u8], Vec<u8>> = item
-        .files
-        .iter()
-        .map(|file| (file.path.as_bytes(), raw(&file.path)))
-        .filter(|(_, name)| std::str::from_utf8(name).is_err())
-        .collect();
+    let names = item.files.iter().filter_map(|file| Some((name_in_bag(&file.path).err()?, raw(&file.path))));
+    let stand_ins: BTreeMap<Vec<u8>, Vec<u8>> = names.map(|(name, raw)| (name.into_bytes(), raw)).collect();
     let there: BTreeSet<Vec<u8>> = source.files().iter().map(|file| file.name().to_vec()).collect();
     for file in source.files_mut() {
-        if let Some(name) = escaped.get(file.name()).filter(|name| !there.contains(*name)) {
+        if let Some(name) = stand_ins.get(file.name()).filter(|name| !there.contains(*name)) {
             let name = name.clone();
             file.rename(name);
         }

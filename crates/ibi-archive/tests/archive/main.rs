@@ -4,6 +4,6 @@
 
 mod cut_off;
 mod model;
+mod ours;
 mod rules;
 mod samples;
-mod ours;

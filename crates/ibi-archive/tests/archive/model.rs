@@ -95,7 +95,14 @@ impl Model {
             return;
         }
         let label = result.unwrap();
-        self.items.push(Expected { label, state, version: 1, title: title.trim().to_owned(), files, purged: false });
+        self.items.push(Expected {
+            label,
+            state,
+            version: 1,
+            title: title.trim().to_owned(),
+            files,
+            purged: false,
+        });
     }
 
     fn update(&mut self, item: usize, files: Option<Files>, title: Option<String>) {
@@ -114,7 +121,11 @@ impl Model {
                 let new_title = title.unwrap_or_else(|| expected.title.clone());
                 let same = new_files == expected.files && new_title == expected.title;
                 let change = change.unwrap();
-                assert_eq!(change.is_none(), same, "a version is made if something is different, and only then");
+                assert_eq!(
+                    change.is_none(),
+                    same,
+                    "a version is made if something is different, and only then"
+                );
                 if let Some(change) = change {
                     self.archive().commit(vec![change]).pop().unwrap().unwrap();
                     let item = &mut self.items[at];

@@ -108,7 +108,9 @@ pub(crate) fn answers(holdings: &Holdings) -> String {
             text += &format!("{file:?} {copied:?} {}\n", bytes.escape_ascii());
         }
         let item = &holding.item;
-        for label in item.labels.iter().chain(item.metadata.iter()).chain(item.aliases.iter().map(String::as_str)) {
+        for label in
+            item.labels.iter().chain(item.metadata.iter()).chain(item.aliases.iter().map(String::as_str))
+        {
             let (found, role) = holdings.find(label).unwrap();
             text += &format!("{label} {} {role:?}\n", found.path);
         }
