@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod architecture;
+mod archive;
 mod binary;
 mod input_and_output;
 mod mint;

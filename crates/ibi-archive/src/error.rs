@@ -295,6 +295,16 @@ pub enum ArchiveError {
         /// The label.
         label: String,
     },
+    /// Only a tombstone is there.
+    #[error("{label} was removed {at}: {reason}. `ibi archive show` tells what is left of it")]
+    Gone {
+        /// The label.
+        label: String,
+        /// When it was removed.
+        at: String,
+        /// Why.
+        reason: String,
+    },
     /// Copies are changed where the original is.
     #[error(
         "{label} is a Copy here: update it where the Original is. If this is to be the Original, and no other Archive has \

@@ -38,6 +38,10 @@ impl Holdings {
         out: &Path,
         progress: &dyn Fn(u64),
     ) -> Result<Exported, ArchiveError> {
+        if let Some(removed) = &holding.item.removed {
+            let label = holding.item.labels.primary().to_owned();
+            return Err(ArchiveError::Gone { label, at: removed.at.clone(), reason: removed.reason.clone() });
+        }
         let name = out
             .file_name()
             .ok_or_else(|| ArchiveError::Value("--out needs the name of a folder".to_owned()))?;

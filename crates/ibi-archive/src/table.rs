@@ -56,6 +56,8 @@ pub struct Table {
     /// How often each row was there already: rows may be equal on purpose.
     seen: HashMap<[u8; 32], u32>,
     length: u64,
+    /// What is to be added to the reader's line numbers: it counts the end of a line, where that is CR LF, to the next.
+    behind: u64,
 }
 
 /// A row that can be deposited.
@@ -75,13 +77,14 @@ impl Table {
         let mut file = BufReader::new(file);
         let mut heading = Vec::new();
         (&mut file).take(1 << 16).read_until(b'\n', &mut heading).map_err(failed())?;
+        let behind = u64::from(heading.ends_with(b"\r\n"));
         file.rewind().map_err(failed())?;
         let mut rows =
             csv::ReaderBuilder::new().delimiter(delimiter(&heading)).flexible(true).from_reader(file);
         let headers = rows.headers().map_err(|error| wrong(error.to_string()))?;
         let columns = Columns::of(headers.iter()).map_err(wrong)?;
         let folder = path.canonicalize().map_err(failed())?.parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Self { path: path.to_owned(), folder, columns, rows, seen: HashMap::new(), length })
+        Ok(Self { path: path.to_owned(), folder, columns, rows, seen: HashMap::new(), length, behind })
     }
 
     /// How many bytes it has.
@@ -95,11 +98,11 @@ impl Table {
         match self.rows.read_record(&mut record) {
             Ok(false) => None,
             Ok(true) => {
-                let line = record.position().map_or(0, csv::Position::line);
+                let line = record.position().map_or(0, csv::Position::line) + self.behind;
                 Some((line, self.row(&record)))
             }
             Err(error) => {
-                let line = error.position().map_or(0, csv::Position::line);
+                let line = error.position().map_or(0, csv::Position::line) + self.behind;
                 Some((line, Err(self.wrong(error.to_string()))))
             }
         }
