@@ -17,7 +17,7 @@ use crate::mint::clock::{Clock, SystemClock};
 use crate::{ArchiveError, object};
 
 pub use opening::{Found as FoundOnOpening, init, open, open_to_read};
-pub(crate) use opening::{index, lock, void_lines};
+pub(crate) use opening::{index, is_made, lock, void_lines};
 pub use settings::Settings;
 
 /// What an Archive holds, to be read. Others may change it meanwhile.
@@ -78,7 +78,17 @@ impl Holdings {
         let parsed = Label::parse(label)
             .map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })?;
         let spelling = Spelling::of(&parsed);
-        Ok(self.records.find(&spelling.folded, &spelling.canonical)?)
+        let mut found = self.records.find(&spelling.folded, &spelling.canonical)?;
+        // An item may have several labels that are one identifier.
+        found.dedup_by(|a, b| a.path == b.path);
+        Ok(found)
+    }
+
+    /// The items whose labels are the same identifier as this one, however they are spelled (clause 1.3).
+    pub fn same_identifier(&self, label: &str) -> Result<Vec<String>, ArchiveError> {
+        let canonical = Label::parse(label).map(|label| Spelling::of(&label).canonical).unwrap_or_default();
+        let found = self.records.find("", &canonical)?;
+        Ok(found.into_iter().map(|found| found.path).collect())
     }
 
     /// The item at a path.

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 
 use ibi_store::journal::{Journal, Position, Told};
 use ibi_store::ocfl::ROOT_DECLARATION;
-use ibi_store::{Content, FileMarks, KeepError, Tree};
+use ibi_store::{FileMarks, KeepError, Tree};
 
-use crate::archive::{Settings, lock, whole_second};
+use crate::archive::{Settings, is_made, lock, whole_second};
 use crate::mint::clock::SystemClock;
-use crate::object::short;
 use crate::rebuild::{Rebuilt, rebuild};
 use crate::{ArchiveError, Refusal};
 
@@ -140,8 +139,7 @@ fn strike_out(data: &Path, start: u64) -> Result<(), ArchiveError> {
         Ok(())
     })?;
     for entry in late {
-        let found = content.version(&entry.path, entry.version)?;
-        if found.is_none_or(|digest| short(&digest) != entry.inventory) {
+        if !is_made(&content, &entry)? {
             void.insert(entry.change);
         }
     }

@@ -19,6 +19,7 @@ use crate::language::Language;
 use crate::mint::{Edition, LONGEST_WAIT, Minter, Request};
 use crate::object::DOC;
 
+pub(crate) use labels::{check_not_ahead, is_ours};
 pub use source::{Origin, Source};
 
 /// What a depositor says of an item.
@@ -70,6 +71,10 @@ impl Archive {
         progress: Progress<'_>,
     ) -> Result<Staged, ArchiveError> {
         let content = &self.holdings.content;
+        content.room()?;
+        if source.meets(&self.holdings.data) {
+            return Err(ArchiveError::Itself { path: source.place().to_owned() });
+        }
         let mut staged = Staged { staging: content.stage()?, files: Vec::new() };
         let done = self.stage_files(source, known, progress, &mut staged);
         match done {
@@ -125,7 +130,10 @@ impl Archive {
         };
         let given = self.given_labels(&draft);
         let (labels, state) = given.map_err(|error| content_error(self, &staged.staging, error))?;
-        let target = draft.target.or_else(|| only_target(&staged.files));
+        let target = draft
+            .target
+            .map(|target| spelled_as(target, &staged.files))
+            .or_else(|| default_target(&staged.files));
         Ok(Prepared {
             staging: staged.staging,
             verb: Verb::Deposit,
@@ -196,12 +204,18 @@ pub(crate) fn request(minter: &Minter, count: usize) -> Request {
     Request { count, granularity, max_wait: LONGEST_WAIT }
 }
 
-/// What the persistent URL opens, if nobody says: the only file, or the page that servers open.
-fn only_target(files: &[StagedFile]) -> Option<String> {
+/// A file may be named as it is on disk, or as the inventory has it.
+pub(crate) fn spelled_as(target: String, files: &[StagedFile]) -> String {
+    let there = |name: &str| files.iter().any(|file| file.file.path == name);
+    let escaped = logical(target.as_bytes()).ok().filter(|escaped| !there(&target) && there(escaped));
+    escaped.unwrap_or(target)
+}
+
+/// What the persistent URL opens, if nobody says: the page that servers open, or the first file (clause 2.2: one of them is).
+pub(crate) fn default_target(files: &[StagedFile]) -> Option<String> {
     let index = ["index.html", "index.htm"];
     let index = files.iter().find(|file| index.contains(&file.file.path.as_str()));
-    let only = files.first().filter(|_| files.len() == 1);
-    only.or(index).map(|file| file.file.path.clone())
+    index.or(files.first()).map(|file| file.file.path.clone())
 }
 
 /// The Archive service, itself an item: Original, not transferable, without files (clause 2).

@@ -345,6 +345,18 @@ pub enum ArchiveError {
         /// What it is.
         what: &'static str,
     },
+    /// A file was written to meanwhile.
+    #[error("{} changed while it was read: try again when it is at rest", .path.display())]
+    SourceChanged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The Archive itself.
+    #[error("{} is the data folder of this Archive, or within it, or around it: deposit something else", .path.display())]
+    Itself {
+        /// What was given.
+        path: PathBuf,
+    },
     /// Nothing to deposit.
     #[error("{} has no file in it: an item has at least one", .path.display())]
     NoFiles {

@@ -5,11 +5,11 @@ use ibi_store::journal::State;
 use ibi_store::ocfl::logical;
 use ibi_store::records::{Found, LinkKind, Role};
 
-use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::commit::Prepared;
-use crate::deposit::{Draft, Source};
+use crate::deposit::{Draft, Source, is_ours};
 use crate::item::{Item, Labels, Spelling};
+use crate::{ArchiveError, mint};
 
 /// A chain of editions or translations that is longer than this is taken for a circle.
 const LONGEST_CHAIN: usize = 100_000;
@@ -48,7 +48,7 @@ pub(crate) fn check_draft(
     check_links(holdings, &mut item, &path)?;
     let Some(target) = &draft.target else { return Ok(()) };
     let files: Vec<String> = source.files().iter().filter_map(|file| logical(file.name()).ok()).collect();
-    if files.contains(target) {
+    if files.contains(target) || logical(target.as_bytes()).is_ok_and(|target| files.contains(&target)) {
         return Ok(());
     }
     Err(ArchiveError::Target { target: target.clone(), files })
@@ -62,6 +62,10 @@ fn label_error(label: &str) -> impl FnOnce(ibi_id::ParseError) -> ArchiveError {
 fn new_path(holdings: &Holdings, item: &Item) -> Result<String, ArchiveError> {
     let label = item.labels.primary();
     let path = item.object_path().map_err(label_error(label))?;
+    // The tree keeps this name for itself (OCFL 1.1, 4.5).
+    if path.split('/').next() == Some("extensions") {
+        return Err(ArchiveError::Nested { label: label.to_owned() });
+    }
     // One that has an item is told of as such.
     if !holdings.content.is_free(&path)? && holdings.records.item(&path)?.is_none() {
         return Err(ArchiveError::Nested { label: label.to_owned() });
@@ -80,9 +84,9 @@ fn check_labels(holdings: &Holdings, item: &Item, own: Option<&str>) -> Result<(
         .collect();
     for (number, (label, role)) in labels.iter().enumerate() {
         let spelling = Spelling::parse(label).map_err(label_error(label))?;
-        let twice = labels[..number]
-            .iter()
-            .any(|(other, _)| Spelling::parse(other).is_ok_and(|other| other.folded == spelling.folded));
+        let twice = labels[..number].iter().any(|(other, _)| {
+            Spelling::parse(other).is_ok_and(|other| other.canonical == spelling.canonical)
+        });
         if twice {
             return Err(ArchiveError::Taken {
                 label: (*label).to_owned(),
@@ -90,13 +94,22 @@ fn check_labels(holdings: &Holdings, item: &Item, own: Option<&str>) -> Result<(
             });
         }
         let found = holdings.records.find(&spelling.folded, &spelling.canonical)?;
-        // Two items whose primary labels were spelled apart long ago are both kept; nothing else leads to two.
-        let apart = |other: &Found| *role == Role::Item && !other.spelled;
-        if let Some(other) = found.iter().find(|found| Some(found.path.as_str()) != own && !apart(found)) {
-            return Err(ArchiveError::Taken { label: (*label).to_owned(), item: other.path.clone() });
+        for other in found.iter().filter(|found| Some(found.path.as_str()) != own) {
+            if other.spelled || *role != Role::Item || !may_be_spelled_apart(holdings, label, other)? {
+                return Err(ArchiveError::Taken { label: (*label).to_owned(), item: other.path.clone() });
+            }
         }
     }
     Ok(())
+}
+
+/// Two items from elsewhere whose primary labels were spelled apart long ago are both kept (clause 1.3); a label of this
+/// Archive's own, or of what was removed, never leads to another.
+fn may_be_spelled_apart(holdings: &Holdings, label: &str, other: &Found) -> Result<bool, ArchiveError> {
+    let minter = mint::look(&holdings.data)?.subsystem;
+    let ours = Label::parse(label).is_ok_and(|label| is_ours(&minter, &label));
+    let removed = holdings.records.item(&other.path)?.is_none_or(|item| item.state == State::Deleted);
+    Ok(!ours && !removed && other.role == Role::Item)
 }
 
 fn check_links(holdings: &Holdings, item: &mut Item, path: &str) -> Result<(), ArchiveError> {
@@ -113,7 +126,12 @@ fn check_links(holdings: &Holdings, item: &mut Item, path: &str) -> Result<(), A
         if leads_back(holdings, kind, &spelling, &own, path)? {
             return Err(cycle());
         }
-        if let Some(held) = held(holdings, &spelling)? {
+        if let Some((held, role)) = held(holdings, &spelling)? {
+            if role == Role::Metadata {
+                let what =
+                    format!("{label} are the metadata of {}: link to that", held.item.labels.primary());
+                return Err(ArchiveError::Value(what));
+            }
             if kind == LinkKind::Edition {
                 check_only_edition(holdings, &held, path)?;
             }
@@ -127,9 +145,9 @@ fn check_links(holdings: &Holdings, item: &mut Item, path: &str) -> Result<(), A
 }
 
 /// The item that a label leads to, if it is here.
-fn held(holdings: &Holdings, spelling: &Spelling) -> Result<Option<Holding>, ArchiveError> {
+fn held(holdings: &Holdings, spelling: &Spelling) -> Result<Option<(Holding, Role)>, ArchiveError> {
     let found = holdings.records.find(&spelling.folded, &spelling.canonical)?;
-    found.first().map(|found| holdings.item(&found.path)).transpose()
+    found.first().map(|found| Ok((holdings.item(&found.path)?, found.role))).transpose()
 }
 
 fn leads_back(

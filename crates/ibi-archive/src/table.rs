@@ -67,6 +67,13 @@ struct Row {
     values: Vec<String>,
 }
 
+impl Row {
+    /// What spreadsheets leave at the end.
+    fn is_empty(&self) -> bool {
+        self.values.iter().all(String::is_empty)
+    }
+}
+
 impl Table {
     /// Opens a table and reads its heading.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
@@ -81,7 +88,10 @@ impl Table {
         file.rewind().map_err(failed())?;
         let mut rows =
             csv::ReaderBuilder::new().delimiter(delimiter(&heading)).flexible(true).from_reader(file);
-        let headers = rows.headers().map_err(|error| wrong(error.to_string()))?;
+        let headers = rows.headers().map_err(|error| match error.kind() {
+            csv::ErrorKind::Utf8 { .. } => wrong("it is not UTF-8: save it as CSV UTF-8".to_owned()),
+            _ => wrong(error.to_string()),
+        })?;
         let columns = Columns::of(headers.iter()).map_err(wrong)?;
         let folder = path.canonicalize().map_err(failed())?.parent().map(Path::to_owned).unwrap_or_default();
         Ok(Self { path: path.to_owned(), folder, columns, rows, seen: HashMap::new(), length, behind })
@@ -103,24 +113,47 @@ impl Table {
             }
             Err(error) => {
                 let line = error.position().map_or(0, csv::Position::line) + self.behind;
-                Some((line, Err(self.wrong(error.to_string()))))
+                let what = match error.kind() {
+                    csv::ErrorKind::Utf8 { .. } => {
+                        "the row is not UTF-8: save the table as CSV UTF-8".to_owned()
+                    }
+                    _ => error.to_string(),
+                };
+                Some((line, Err(ArchiveError::Value(what))))
             }
         }
     }
 
-    fn wrong(&self, what: String) -> ArchiveError {
-        ArchiveError::Table { path: self.path.clone(), what }
+    /// Whether a row that runs to the end of the table does so because of a quotation mark without its pair.
+    fn is_unclosed(&self, record: &csv::StringRecord) -> Result<bool, ArchiveError> {
+        if self.rows.position().byte() < self.length {
+            return Ok(false);
+        }
+        let failed = || ArchiveError::io("read", &self.path);
+        let mut file = File::open(&self.path).map_err(failed())?;
+        let start = record.position().map_or(0, csv::Position::byte);
+        file.seek(std::io::SeekFrom::Start(start)).map_err(failed())?;
+        let mut odd = false;
+        for byte in BufReader::new(file).bytes() {
+            odd ^= byte.map_err(failed())? == b'"';
+        }
+        Ok(odd)
     }
 
     fn row(&mut self, record: &csv::StringRecord) -> Result<Row, ArchiveError> {
         let values: Vec<String> = record.iter().map(|value| value.trim().to_owned()).collect();
         if values.len() != self.columns.len() {
             let what = format!("it has {} fields, and the heading has {}", values.len(), self.columns.len());
-            return Err(self.wrong(what));
+            return Err(ArchiveError::Value(what));
         }
         let file = self.columns.file(&values).to_owned();
-        if file.is_empty() {
-            return Err(self.wrong("the column file is empty".to_owned()));
+        if file.is_empty() && values.iter().any(|value| !value.is_empty()) {
+            return Err(ArchiveError::Value("the column file is empty".to_owned()));
+        }
+        if values.iter().any(|value| value.contains('\n')) && self.is_unclosed(record)? {
+            let what =
+                "a quotation mark that is opened in this row is never closed: it swallows all rows after it";
+            return Err(ArchiveError::Value(what.to_owned()));
         }
         let mut hash = Sha256::new();
         let folder = self.folder.as_os_str().as_encoded_bytes();
@@ -163,6 +196,9 @@ impl Archive {
         while let Some((line, row)) = table.next() {
             let place = table.rows.position().byte();
             let file = row.as_ref().map_or(String::new(), |row| row.file.clone());
+            if row.as_ref().is_ok_and(Row::is_empty) {
+                continue;
+            }
             let outcome = row.and_then(|row| self.take_row(table, &row, dry, by));
             waiting.rows.push((
                 line,
@@ -184,8 +220,7 @@ impl Archive {
         if let Some(path) = self.holdings.records.made_by(&row.key)? {
             return Ok(Taken::Done(Outcome::Already(path)));
         }
-        let draft =
-            table.columns.draft(&row.values, row.key.clone(), by).map_err(|what| table.wrong(what))?;
+        let draft = table.columns.draft(&row.values, row.key.clone(), by).map_err(ArchiveError::Value)?;
         let source = Source::at(&table.folder.join(&row.file))?;
         let draft = with_metadata(draft, &source)?;
         if dry {

@@ -2,15 +2,15 @@
 
 use ibi_store::journal::{Entry, State, Verb};
 
-use crate::ArchiveError;
 use crate::access::Access;
 use crate::archive::{Archive, Holding};
 use crate::commit::{Base, Prepared, StagedFile};
-use crate::deposit::{Progress, Source, Staged};
+use crate::deposit::{Progress, Source, Staged, check_not_ahead, default_target, spelled_as};
 use crate::dublin_core::{DublinCore, Statement};
 use crate::item::{Item, Removed};
 use crate::language::Language;
 use crate::object::Object;
+use crate::{ArchiveError, mint};
 
 /// What is to change; what is not said stays.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +72,8 @@ impl Archive {
         progress: Progress<'_>,
     ) -> Result<Option<Prepared>, ArchiveError> {
         let (holding, object) = self.to_change(label)?;
+        let minter = mint::look(&self.holdings.data)?;
+        changes.aliases.iter().try_for_each(|alias| check_not_ahead(&minter, alias).map(drop))?;
         let mut item = changed(&object.item, &changes);
         let metadata = match changes.record {
             Some(record) => record,
@@ -88,9 +90,10 @@ impl Archive {
             .is_some_and(|target| !files.iter().any(|file| file.file.path == *target))
             && changes.target.is_none()
         {
-            // The file that it opened is gone; the only one there is now is what is meant.
-            item.target = files.first().filter(|_| files.len() == 1).map(|file| file.file.path.clone());
+            // The file that it opened is gone.
+            item.target = default_target(&files);
         }
+        item.target = item.target.map(|target| spelled_as(target, &files));
         let same_files = files.iter().map(|file| &file.file).eq(&object.item.files)
             && kept(&object).iter().map(|file| &file.sha512).eq(files.iter().map(|file| &file.sha512));
         if same_files && item == object.item && metadata == object.metadata {
@@ -136,7 +139,15 @@ impl Archive {
             return Err(ArchiveError::Removed { label: label.to_owned() });
         }
         let at = self.now().to_string();
-        let removed = Removed { at, by: by.to_owned(), reason: reason.to_owned(), purged: purge };
+        // What was removed before stays removed since then, and for that reason; the history tells of the purge.
+        let before = object.item.removed.clone();
+        let removed = before.unwrap_or_else(|| Removed {
+            at,
+            by: by.to_owned(),
+            reason: reason.to_owned(),
+            purged: purge,
+        });
+        let removed = Removed { purged: purge, ..removed };
         let base = Base { path: holding.path, version: holding.version, inventory: object.inventory };
         Ok(Prepared {
             staging: self.holdings.content.stage()?,

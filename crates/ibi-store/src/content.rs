@@ -56,6 +56,9 @@ pub type Objects<'a> = Box<dyn Iterator<Item = Result<String, KeepError>> + Send
 
 /// A store of content.
 pub trait Content: Send + Sync {
+    /// Whether there is room for more than what sets things right.
+    fn room(&self) -> Result<(), KeepError>;
+
     /// Begins to stage a version.
     fn stage(&self) -> Result<Staging, KeepError>;
 
@@ -81,12 +84,16 @@ pub trait Content: Send + Sync {
     /// The last version; nothing if there is no such object. An inventory that its sidecar does not vouch for is damage.
     fn head(&self, object: &str) -> Result<Option<Head>, KeepError>;
 
-    /// The digest of the inventory of a version; nothing if there is no such version.
+    /// The digest of the inventory of a version; nothing if there is no such version. One that is there and cannot be trusted
+    /// is damage.
     fn version(&self, object: &str, number: u32) -> Result<Option<String>, KeepError>;
 
     /// Finishes what a crash cut off at this object: its root inventory becomes that of its last version, and folders
     /// that were made for nothing go.
     fn settle(&self, object: &str) -> Result<(), KeepError>;
+
+    /// Whether nothing is staged, by anybody.
+    fn is_swept(&self) -> Result<bool, KeepError>;
 
     /// Throws away what interrupted work left; finishes a replacement that was cut off.
     fn sweep(&self) -> Result<Swept, KeepError>;

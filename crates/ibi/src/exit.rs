@@ -77,7 +77,10 @@ fn of_archive(error: &ArchiveError) -> u8 {
     match error {
         ArchiveError::Unknown { .. } | ArchiveError::Ambiguous { .. } => 1,
         ArchiveError::Label { .. } | ArchiveError::Value(_) | ArchiveError::NothingToChange => 2,
-        ArchiveError::Io { .. } | ArchiveError::DamagedObject { .. } | ArchiveError::Stopped => 3,
+        ArchiveError::Io { .. }
+        | ArchiveError::SourceChanged { .. }
+        | ArchiveError::DamagedObject { .. }
+        | ArchiveError::Stopped => 3,
         ArchiveError::Keep(
             KeepError::Occupied { .. } | KeepError::NewerFormat { .. } | KeepError::Full { .. },
         ) => 4,

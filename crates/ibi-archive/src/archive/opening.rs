@@ -7,7 +7,7 @@ use std::path::Path;
 use ibi_store::content::Swept;
 use ibi_store::journal::{Entry, Journal, Reading, Told};
 use ibi_store::records::Records;
-use ibi_store::{Content, DataLock, SqliteRecords, StoreError, Tree};
+use ibi_store::{Content, DataLock, KeepError, SqliteRecords, StoreError, Tree};
 
 use crate::archive::{Archive, Holdings, Settings};
 use crate::mint::clock::{Clock, SystemClock};
@@ -94,11 +94,25 @@ pub fn open(data: &Path, by: &str) -> Result<(Archive, Found), ArchiveError> {
 /// Opens an Archive to read it. What a crash left is finished first, unless another process has the Archive.
 pub fn open_to_read(data: &Path) -> Result<(Holdings, Found), ArchiveError> {
     let settings = settings(data)?;
-    if let Some(lock) = DataLock::take(data)? {
-        let (archive, found) = settle(data, settings, lock)?;
-        return Ok((archive.holdings, found));
+    let reader = holdings(data, settings.clone())?;
+    if is_settled(&reader)? {
+        return Ok((reader, Found::default()));
     }
-    Ok((holdings(data, settings)?, Found::default()))
+    match DataLock::take(data)? {
+        Some(lock) => {
+            drop(reader);
+            let (archive, found) = settle(data, settings, lock)?;
+            Ok((archive.holdings, found))
+        }
+        None => Ok((reader, Found::default())),
+    }
+}
+
+/// Whether nothing was cut off: the index follows the journal to its end, and nothing is staged.
+fn is_settled(holdings: &Holdings) -> Result<bool, ArchiveError> {
+    let journal = holdings.data.join("journal");
+    let length = journal.metadata().map_err(KeepError::io("read", &journal))?.len();
+    Ok(length == holdings.records.position()?.place && holdings.content.is_swept()?)
 }
 
 fn settings(data: &Path) -> Result<Settings, ArchiveError> {
@@ -169,9 +183,7 @@ pub(crate) fn void_lines(
 ) -> Result<BTreeSet<u64>, ArchiveError> {
     let mut void = BTreeSet::new();
     for entry in &reading.last_batch {
-        content.settle(&entry.path)?;
-        let found = content.version(&entry.path, entry.version)?;
-        if found.is_none_or(|digest| short(&digest) != entry.inventory) {
+        if !is_made(content, entry)? {
             void.insert(entry.change);
         }
     }
@@ -179,6 +191,16 @@ pub(crate) fn void_lines(
         journal.void(&crate::archive::whole_second(clock).to_string(), &void)?;
     }
     Ok(void)
+}
+
+/// Whether the tree has what a line tells. Damage is no reason to say that it has not: the line would be struck out for good.
+pub(crate) fn is_made(content: &dyn Content, entry: &Entry) -> Result<bool, ArchiveError> {
+    let found = content.settle(&entry.path).and_then(|()| content.version(&entry.path, entry.version));
+    match found {
+        Ok(found) => Ok(found.is_some_and(|digest| short(&digest) == entry.inventory)),
+        Err(KeepError::DamagedInventory { .. }) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Records what lines of the journal tell.

@@ -37,15 +37,12 @@ impl Archive {
 
     /// The labels that a draft brings, and what the item is here by them; no labels if they are to be minted.
     pub(crate) fn given_labels(&self, draft: &Draft) -> Result<(Option<Labels>, State), ArchiveError> {
-        if draft.labels.is_empty() {
-            if draft.original {
-                return Err(ArchiveError::OriginalAnyway);
-            }
-            return Ok((None, State::Original));
-        }
         let minter = mint::look(&self.holdings.data)?;
         let mut labels = Labels::default();
-        let mut minted_here = None;
+        let mut minted_here: Option<ibi_id::Instant> = None;
+        for alias in &draft.aliases {
+            check_not_ahead(&minter, alias)?;
+        }
         for text in &draft.labels {
             let label = Label::parse(text)
                 .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
@@ -53,10 +50,12 @@ impl Archive {
                 return Err(ArchiveError::SecondLabel { label: text.clone() });
             }
             if is_ours(&minter.subsystem, &label) {
-                let mark = minter.mark.as_ref().map_err(|_| Refusal::Stopped(crate::Stop::Damaged))?;
-                // What lies ahead is given out in its time.
-                if label.instant() > mark.last {
-                    return Err(ArchiveError::NotMinted { label: text.clone() });
+                let mark = check_not_ahead(&minter, text)?;
+                if minted_here.is_some_and(|at| at != label.instant()) {
+                    let what = format!(
+                        "{text} was minted at another instant than the other label: an item has one (2.2)"
+                    );
+                    return Err(ArchiveError::Value(what));
                 }
                 if mark.used.iter().any(|run| (run.first..=run.last).contains(&label.instant())) {
                     minted_here = Some(label.instant());
@@ -69,6 +68,13 @@ impl Archive {
             labels.rep = labels.rep.or(twins.rep);
             labels.ibip = labels.ibip.or(twins.ibip);
         }
+        if draft.labels.is_empty() {
+            return if draft.original {
+                Err(ArchiveError::OriginalAnyway)
+            } else {
+                Ok((None, State::Original))
+            };
+        }
         match (minted_here.is_some(), draft.original) {
             (true, true) => Err(ArchiveError::OriginalAnyway),
             (true, false) | (false, true) => Ok((Some(labels), State::Original)),
@@ -77,8 +83,22 @@ impl Archive {
     }
 }
 
+/// What lies ahead under a prefix of this minter is given out in its time, to something else.
+pub(crate) fn check_not_ahead<'a>(
+    minter: &'a mint::State,
+    text: &str,
+) -> Result<&'a mint::Mark, ArchiveError> {
+    let label = Label::parse(text)
+        .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
+    let mark = minter.mark.as_ref().map_err(|_| Refusal::Stopped(crate::Stop::Damaged))?;
+    if is_ours(&minter.subsystem, &label) && label.instant() > mark.last {
+        return Err(ArchiveError::NotMinted { label: text.to_owned() });
+    }
+    Ok(mark)
+}
+
 /// Whether a label has a prefix of this minter.
-fn is_ours<S: AsRef<str>>(subsystem: &Subsystem, label: &Label<S>) -> bool {
+pub(crate) fn is_ours<S: AsRef<str>>(subsystem: &Subsystem, label: &Label<S>) -> bool {
     let twins = twins(subsystem, label.instant());
     let ours = match label.form() {
         Form::Repository => twins.rep,

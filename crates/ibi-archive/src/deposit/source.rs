@@ -37,6 +37,8 @@ pub struct Source {
     empty_folders: usize,
     /// The name of what was given.
     title: String,
+    /// Where it lies.
+    place: PathBuf,
 }
 
 /// A file to deposit.
@@ -57,6 +59,7 @@ impl Source {
             metadata: None,
             empty_folders: 0,
             title: String::new(),
+            place: PathBuf::from("/nowhere"),
         }
     }
 
@@ -64,7 +67,8 @@ impl Source {
     pub fn at(path: &Path) -> Result<Self, ArchiveError> {
         let whole = path.canonicalize().map_err(ArchiveError::io("read", path))?;
         let name = path.file_name().or(whole.file_name()).unwrap_or(path.as_os_str());
-        Ok(Self { title: name.to_string_lossy().into_owned(), ..Self::listed(path)? })
+        let title = name.to_string_lossy().into_owned();
+        Ok(Self { title, place: whole, ..Self::listed(path)? })
     }
 
     fn listed(path: &Path) -> Result<Self, ArchiveError> {
@@ -118,6 +122,17 @@ impl Source {
         self.origin = Origin::Bag;
         self.metadata = metadata;
         self
+    }
+
+    /// Whether it is, or is within, or has within it, this folder.
+    pub(crate) fn meets(&self, folder: &Path) -> bool {
+        let Ok(folder) = folder.canonicalize() else { return false };
+        self.place.starts_with(&folder) || folder.starts_with(&self.place)
+    }
+
+    /// What was given.
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
     }
 
     /// What it is.
@@ -194,9 +209,7 @@ impl SourceFile {
     /// Whether what was read is what was listed.
     pub(crate) fn check(&self, digests: &Digests, reading: Reading<'_>) -> Result<(), ArchiveError> {
         if digests.size != self.size {
-            let what =
-                format!("{} changed while it was read: try again when it is at rest", self.path.display());
-            return Err(ArchiveError::Value(what));
+            return Err(ArchiveError::SourceChanged { path: self.path.clone() });
         }
         let Some(expected) = &self.expected else { return Ok(()) };
         expected

@@ -25,6 +25,8 @@ enum Column {
     Original,
     Alias,
     NonTransferable,
+    /// Without a name, and without values.
+    Nothing,
     /// Metadata: what stands before the `=` of a statement.
     Statement(String),
 }
@@ -44,7 +46,8 @@ impl Columns {
         let file = columns.iter().position(|column| *column == Column::File);
         let file = file.ok_or_else(|| format!("it has no column file. The columns are {NAMES}"))?;
         for (number, column) in columns.iter().enumerate() {
-            let repeatable = matches!(column, Column::Statement(_) | Column::Label | Column::Alias);
+            let repeatable =
+                matches!(column, Column::Statement(_) | Column::Label | Column::Alias | Column::Nothing);
             if !repeatable && columns[..number].contains(column) {
                 return Err(format!("the column {} is there twice", names[number]));
             }
@@ -92,6 +95,7 @@ impl Columns {
             let at = |error: String| format!("column {name}: {error}");
             match column {
                 Column::File => {}
+                Column::Nothing => return Err(format!("{value:?} stands in a column without a name")),
                 Column::Language => draft.language = Some(parsed(value).map_err(at)?),
                 Column::TranslationOf => draft.translation_of = Some(value.clone()),
                 Column::NextEditionOf => draft.next_edition_of = Some(value.clone()),
@@ -114,7 +118,8 @@ impl Columns {
 }
 
 fn column(name: &str) -> Result<Column, String> {
-    Ok(match name {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "" => Column::Nothing,
         "file" => Column::File,
         "language" => Column::Language,
         "translation-of" => Column::TranslationOf,

@@ -165,9 +165,11 @@ fn what_is_staged_can_be_taken_back(store: &impl Content) {
 fn interrupted_work_is_swept(store: &impl Content) {
     // Stagings that were not discarded, here and before, all go.
     let _ = staged(store, &[("doc/a", b"four")]);
+    assert!(!store.is_swept().unwrap());
     let swept = store.sweep().unwrap();
     assert!(swept.stagings >= 1 && swept.bytes >= 4, "{swept:?}");
     assert_eq!(store.sweep().unwrap().stagings, 0, "once");
+    assert!(store.is_swept().unwrap());
     assert_eq!(store.objects().unwrap().count(), 3, "and nothing else does");
 }
 

@@ -21,8 +21,8 @@ pub fn records<R: Records>(mut store: R, mut reopen: impl FnMut(R) -> R) {
     for round in 1..=ROUNDS {
         store.begin().unwrap();
         model.begin().unwrap();
-        for _ in 0..chance.below(4) {
-            step(&store, &model, &mut chance, round);
+        for number in 0..chance.below(4) {
+            step(&store, &model, &mut chance, round * 10 + number);
             compare(&store, &model, &mut chance);
         }
         if chance.below(4) == 0 {
@@ -56,17 +56,16 @@ fn path(number: u64) -> String {
 }
 
 /// One change, made to both.
-fn step(store: &dyn Records, model: &dyn Records, chance: &mut Chance, round: u64) {
+fn step(store: &dyn Records, model: &dyn Records, chance: &mut Chance, change: u64) {
     let number = chance.below(PATHS);
     let both = [store, model];
     match chance.below(8) {
         0 => both.iter().for_each(|records| records.forget(&path(number)).unwrap()),
         1 => {
-            let gone = [chance.below(round * 10 + 1), chance.below(round * 10 + 1)];
+            let gone = [chance.below(change + 1), chance.below(change + 1)];
             both.iter().for_each(|records| records.did_not_happen(&gone).unwrap());
         }
         _ => {
-            let change = round * 10 + chance.below(10);
             let (item, entry) = (item(number, change, chance), entry(number, change, chance));
             both.iter().for_each(|records| {
                 records.put(&item).unwrap();

@@ -36,6 +36,10 @@ impl MemoryContent {
 }
 
 impl Content for MemoryContent {
+    fn room(&self) -> Result<(), KeepError> {
+        Ok(())
+    }
+
     fn stage(&self) -> Result<Staging, KeepError> {
         let mut state = self.state();
         state.next += 1;
@@ -113,6 +117,10 @@ impl Content for MemoryContent {
 
     fn settle(&self, _: &str) -> Result<(), KeepError> {
         Ok(())
+    }
+
+    fn is_swept(&self) -> Result<bool, KeepError> {
+        Ok(self.state().staged.is_empty())
     }
 
     fn sweep(&self) -> Result<Swept, KeepError> {

@@ -69,14 +69,6 @@ impl Tree {
         self.staging.join(staging.0.to_string())
     }
 
-    fn enough_room(&self) -> Result<(), KeepError> {
-        let (free, reserve) = self.disk.room()?;
-        if free < reserve {
-            return Err(KeepError::Full { root: self.root.clone(), free, reserve });
-        }
-        Ok(())
-    }
-
     /// Everything of a staged version but the bytes that were put: inventories, sidecars, declaration.
     fn dress(&self, publication: &Publication<'_>) -> Result<(), KeepError> {
         let place = self.place(publication.staging);
@@ -180,8 +172,15 @@ impl Tree {
 }
 
 impl Content for Tree {
+    fn room(&self) -> Result<(), KeepError> {
+        let (free, reserve) = self.disk.room()?;
+        if free < reserve {
+            return Err(KeepError::Full { root: self.root.clone(), free, reserve });
+        }
+        Ok(())
+    }
+
     fn stage(&self) -> Result<Staging, KeepError> {
-        self.enough_room()?;
         let staging = Staging(self.next.fetch_add(1, Ordering::Relaxed));
         disk::make_folder(&self.place(&staging))?;
         Ok(staging)
@@ -254,7 +253,12 @@ impl Content for Tree {
 
     fn version(&self, object: &str, number: u32) -> Result<Option<String>, KeepError> {
         let folder = self.object(object).join(format!("v{number}"));
-        Ok(inventory_in(&folder)?.map(|(_, digest)| digest))
+        match inventory_in(&folder)? {
+            Some((_, digest)) => Ok(Some(digest)),
+            // Not there is one thing, not to be trusted another.
+            None if !folder.is_dir() => Ok(None),
+            None => Err(KeepError::DamagedInventory { path: folder.join(INVENTORY) }),
+        }
     }
 
     fn settle(&self, object: &str) -> Result<(), KeepError> {
@@ -271,6 +275,11 @@ impl Content for Tree {
         }
         // Its names may be there and not durable yet.
         folder.ancestors().take_while(|folder| folder.starts_with(&self.root)).try_for_each(disk::sync)
+    }
+
+    fn is_swept(&self) -> Result<bool, KeepError> {
+        let mut entries = fs::read_dir(&self.staging).map_err(KeepError::io("read", &self.staging))?;
+        Ok(entries.next().is_none())
     }
 
     fn sweep(&self) -> Result<Swept, KeepError> {
@@ -334,7 +343,7 @@ struct Roomy<'a> {
 impl Write for Roomy<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.written % LOOK + bytes.len() as u64 >= LOOK
-            && let Err(full) = self.tree.enough_room()
+            && let Err(full) = self.tree.room()
         {
             self.full = Some(full);
             return Err(io::ErrorKind::StorageFull.into());

@@ -31,7 +31,8 @@ pub enum BadName {
     Long,
 }
 
-/// The path as text: what is not UTF-8, control characters and `%` itself are written as `%` and two hex digits.
+/// The path as text: what is not UTF-8, control characters, `%` itself, and `"` and `\`, over which readers of inventories
+/// stumble, are written as `%` and two hex digits.
 pub fn logical(path: &[u8]) -> Result<String, BadName> {
     if path.len() > LONGEST_PATH {
         return Err(BadName::Long);
@@ -48,7 +49,7 @@ pub fn logical(path: &[u8]) -> Result<String, BadName> {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c == '%' || c.is_control() {
+            if matches!(c, '%' | '"' | '\\') || c.is_control() {
                 c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| escape(byte, &mut text));
             } else {
                 text.push(c);

@@ -56,13 +56,31 @@ impl SqliteRecords {
         Ok(records)
     }
 
-    /// Opens the file that is there.
+    /// Opens the file that is there. On a disk that is full or cannot be written, to be read.
     pub fn open(path: &Path) -> Result<Self, KeepError> {
         if !path.exists() {
             return Err(KeepError::NoIndex { path: path.to_owned() });
         }
-        let records =
-            Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let records = Self::connect(path, flags).and_then(|records| records.check_form().map(|()| records));
+        match records {
+            Err(KeepError::Index(error)) if cannot_write(&error) => Self::open_unwritable(path, error),
+            records => records,
+        }
+    }
+
+    /// SQLite needs files beside its own to share it. Without them it can be read as it lies there, if its log was taken over.
+    fn open_unwritable(path: &Path, error: rusqlite::Error) -> Result<Self, KeepError> {
+        let log = path.with_extension("sqlite-wal");
+        let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let Some(name) =
+            path.canonicalize().ok().filter(|_| !has_log).and_then(|path| path.to_str().map(uri))
+        else {
+            return Err(error.into());
+        };
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let records = Self(Connection::open_with_flags(name, flags)?);
         records.check_form()?;
         Ok(records)
     }
@@ -111,7 +129,11 @@ impl SqliteRecords {
 
     fn check_form(&self) -> Result<(), KeepError> {
         let form = self.0.query_row("SELECT form FROM followed", [], |row| row.get::<_, i64>(0));
-        if form.is_ok_and(|form| form == FORM) { Ok(()) } else { Err(KeepError::OtherIndex) }
+        match form {
+            Ok(FORM) => Ok(()),
+            Err(error) if cannot_write(&error) => Err(error.into()),
+            _ => Err(KeepError::OtherIndex),
+        }
     }
 
     fn rows<T>(
@@ -305,6 +327,20 @@ impl Records for SqliteRecords {
         }
         Ok(self.0.execute_batch("ROLLBACK")?)
     }
+}
+
+/// An address of the file that makes SQLite read it as it lies there.
+fn uri(path: &str) -> String {
+    let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{path}?immutable=1")
+}
+
+fn cannot_write(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure};
+    let code = error.sqlite_error_code();
+    code.is_some_and(|code| {
+        matches!(code, CannotOpen | DiskFull | PermissionDenied | ReadOnly | SystemIoFailure)
+    })
 }
 
 const RECORD: &str = "path, change, version, inventory, state, epoch, properties, metadata";

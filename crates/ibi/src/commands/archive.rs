@@ -17,11 +17,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use ibi_archive::archive::{self, FoundOnOpening};
-use ibi_archive::{Archive, Holdings};
+use ibi_archive::{Archive, ArchiveError, Holding, Holdings};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit::Failure;
-use crate::io::say;
+use crate::io::{printable, say};
 
 /// Who runs the command, as far as the system tells.
 pub(super) fn who() -> String {
@@ -60,18 +60,47 @@ fn open_to_read(data: &Path) -> Result<Holdings, Failure> {
 fn tell(found: &FoundOnOpening) {
     if found.swept.stagings > 0 {
         say(format_args!(
-            "swept what interrupted work had left: {} {}, {} bytes",
-            found.swept.stagings,
-            if found.swept.stagings == 1 { "place" } else { "places" },
-            found.swept.bytes
+            "swept what interrupted work had left: {}, {}",
+            count(found.swept.stagings, "place"),
+            count(found.swept.bytes, "byte")
         ));
     }
     if found.finished > 0 {
-        say(format_args!("finished what was cut off: {} changes", found.finished));
+        say(format_args!("finished what was cut off: {}", count(found.finished as u64, "change")));
     }
     if found.undone > 0 {
-        say(format_args!("undid what was cut off: {} changes that had not been made", found.undone));
+        let changes = count(found.undone as u64, "change");
+        say(format_args!("undid what was cut off: {changes} that had not been made"));
     }
+}
+
+/// So many of something.
+pub(super) fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Says what a person may not have meant.
+fn notes(holdings: &Holdings, holding: &Holding, target_was_given: bool) -> Result<(), Failure> {
+    let item = &holding.item;
+    if let Some(target) = item.target.as_ref().filter(|_| !target_was_given)
+        && holdings.files(&holding.path, "", 2)?.len() > 1
+    {
+        say(format_args!("its persistent URL opens {}; --target names another", printable(target)));
+    }
+    for to in [&item.translation_of, &item.next_edition_of].into_iter().flatten() {
+        if matches!(holdings.find(to), Err(ArchiveError::Unknown { .. })) {
+            say(format_args!("{to}, which it links to, is not in this Archive: the link is kept as it is"));
+        }
+    }
+    for label in item.labels.iter() {
+        let others = holdings.same_identifier(label)?;
+        for other in others.into_iter().filter(|other| *other != holding.path) {
+            say(format_args!(
+                "{label} is the same identifier as that of {other}, spelled otherwise: both are kept"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A bar for long work, if a person looks at standard error.

@@ -9,7 +9,7 @@ use ibi_archive::table::{Outcome, Report, Table, with_metadata};
 use serde::Serialize;
 
 use crate::cli::archive::Deposit;
-use crate::commands::archive::{bar, open, shown, who};
+use crate::commands::archive::{bar, count, notes, open, shown, who};
 use crate::commands::minter::quoted;
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
@@ -26,18 +26,21 @@ pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
     let path = command.path.ok_or_else(|| Failure::Usage("say what to deposit".to_owned()))?;
     let draft = command.description.draft(command.label, command.original, who())?;
     let source = Source::at(&path)?;
+    let target = draft.target.is_some();
     let titled = !draft.metadata.statements().is_empty() || source.metadata().is_some();
     let draft = with_metadata(draft, &source)?;
     let mut archive = open(&data)?;
     if source.empty_folders() > 0 {
-        say(format_args!("{} folders without a file in them are not kept", source.empty_folders()));
+        let folders = count(source.empty_folders() as u64, "folder");
+        say(format_args!("{folders} without a file in them are not kept"));
     }
     if source.origin() == Origin::Bag {
         say(format_args!("a bag: its payload is deposited, checked against its manifests"));
     }
     if command.dry_run {
         archive.check_draft(&source, &draft)?;
-        say(format_args!("it could be deposited: {} files, {} bytes", source.files().len(), source.size()));
+        let (files, bytes) = (count(source.files().len() as u64, "file"), count(source.size(), "byte"));
+        say(format_args!("it could be deposited: {files}, {bytes}"));
         return Ok(Answer::Yes);
     }
     let progress = bar(source.size(), LONG);
@@ -47,6 +50,14 @@ pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
     let path =
         archive.commit(vec![change]).into_iter().collect::<Result<Vec<_>, _>>()?.pop().unwrap_or_default();
     let holding = archive.holdings().item(&path)?;
+    // First of all, to whoever listens: it is there, whatever becomes of standard output.
+    say(format_args!(
+        "deposited as {}: {}, {}",
+        holding.item.labels.primary(),
+        count(source.files().len() as u64, "file"),
+        count(source.size(), "byte")
+    ));
+    notes(archive.holdings(), &holding, target)?;
     let mut output = Output::new();
     if command.json {
         output.json(&shown::item(archive.holdings(), &holding, Role::Item, true)?)?;
@@ -60,7 +71,6 @@ pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
             printable(shown::title(&holding))
         ));
     }
-    say(format_args!("deposited: {} files, {} bytes", source.files().len(), source.size()));
     let (data, label) = (quoted(&data.display().to_string()), holding.item.labels.primary());
     say(format_args!("next: ibi archive show {label} --data {data}"));
     Ok(Answer::Yes)
@@ -132,9 +142,10 @@ impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { deposited, already, right, refused } = self;
         if *right > 0 {
-            return write!(f, "{right} rows could be deposited, {already} are already, {refused} cannot be");
+            let right = count(*right, "row");
+            return write!(f, "{right} could be deposited, {already} are already, {refused} cannot be");
         }
-        write!(f, "{deposited} rows deposited, {already} were already, {refused} refused")
+        write!(f, "{} deposited, {already} were already, {refused} refused", count(*deposited, "row"))
     }
 }
 

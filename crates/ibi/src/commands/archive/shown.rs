@@ -19,6 +19,9 @@ pub(super) struct Item<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     aliases: &'a [String],
     contenttype: &'static str,
+    /// Of metadata: what they describe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    describes: Option<&'a str>,
     state: &'static str,
     transferable: bool,
     version: u32,
@@ -119,6 +122,7 @@ pub(super) fn item<'a>(
         labels: if of_item { &item.labels } else { &item.metadata },
         aliases: if of_item { &item.aliases } else { &[] },
         contenttype: if of_item { "Data" } else { "Metadata" },
+        describes: (!of_item).then(|| item.labels.primary()),
         state: holding.state.name(),
         transferable: item.transferable,
         version: holding.version,
@@ -127,12 +131,12 @@ pub(super) fn item<'a>(
         language: item.language.map(|language| language.to_string()),
         translation_of: item.translation_of.as_deref(),
         next_edition_of: item.next_edition_of.as_deref(),
-        target: item.target.as_deref(),
+        target: item.target.as_deref().filter(|_| of_item),
         access: item.access.to_string(),
         metadata: Metadata { labels: &item.metadata, dc: &holding.metadata },
         removed: item.removed.as_ref(),
         path: &holding.path,
-        files: files(holdings, &holding.path)?,
+        files: if of_item { files(holdings, &holding.path)? } else { Vec::new() },
         history,
     })
 }
@@ -165,6 +169,9 @@ pub(super) fn write(
     }
     shown.aliases.iter().try_for_each(|alias| line("alias", alias))?;
     line("content type", shown.contenttype)?;
+    if let Some(described) = shown.describes {
+        line("describes", described)?;
+    }
     let transferable =
         if holding.state == State::Original && !shown.transferable { ", not transferable" } else { "" };
     line("state", &format!("{}{transferable}", shown.state))?;

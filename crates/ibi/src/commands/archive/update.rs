@@ -4,7 +4,7 @@ use ibi_archive::deposit::Source;
 use ibi_archive::keep::Role;
 
 use crate::cli::archive::Update;
-use crate::commands::archive::{bar, open, shown, who};
+use crate::commands::archive::{bar, notes, open, shown, who};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, say};
 
@@ -34,7 +34,11 @@ pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
             }
         }
     }
-    let (holding, _) = archive.holdings().find(&command.ibi)?;
+    let (holding, role) = archive.holdings().find(&command.ibi)?;
+    if role == Role::Metadata {
+        say(format_args!("{} are metadata: the item that they describe has the new version", command.ibi));
+    }
+    notes(archive.holdings(), &holding, true)?;
     let mut output = Output::new();
     if command.json {
         output.json(&shown::item(archive.holdings(), &holding, Role::Item, true)?)?;
