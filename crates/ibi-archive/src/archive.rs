@@ -65,7 +65,7 @@ impl Holdings {
     pub fn find(&self, label: &str) -> Result<(Holding, Role), ArchiveError> {
         let found = self.lookup(label)?;
         match &found[..] {
-            [] => Err(ArchiveError::Unknown { label: label.to_owned() }),
+            [] => Err(self.absent(label)?),
             [Found { path, role, .. }] => Ok((self.item(path)?, *role)),
             several => {
                 let paths = several.iter().map(|found| found.path.clone()).collect();
@@ -82,6 +82,14 @@ impl Holdings {
         // An item may have several labels that are one identifier.
         found.dedup_by(|a, b| a.path == b.path);
         Ok(found)
+    }
+
+    /// Why nothing is found: it was never there, or its object is missing or damaged.
+    fn absent(&self, label: &str) -> Result<ArchiveError, ArchiveError> {
+        let path = Spelling::parse(label).map(|spelling| spelling.folded).unwrap_or_default();
+        let label = label.to_owned();
+        let lost = !self.records.events(&path)?.is_empty();
+        Ok(if lost { ArchiveError::Lost { label } } else { ArchiveError::Unknown { label } })
     }
 
     /// The items whose labels are the same identifier as this one, however they are spelled (clause 1.3).

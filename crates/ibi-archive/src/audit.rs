@@ -5,9 +5,11 @@ mod checkpoint;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use ibi_store::Journal;
 use ibi_store::KeepError;
 use ibi_store::content::ReadAt;
 use ibi_store::digests::BLOCK;
+use ibi_store::journal::Position;
 use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar_digest};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha512};
@@ -88,6 +90,7 @@ impl Holdings {
             audit.done(&object, &self.data)?;
         }
         self.find_missing(&mut audit, options)?;
+        self.audit_journal(&mut audit, options)?;
         audit.finish(whole_second(&clock).to_string(), &self.data)?;
         Ok(audit)
     }
@@ -134,6 +137,20 @@ impl Holdings {
         Ok(())
     }
 
+    /// The journal, each line against its checksum.
+    fn audit_journal(&self, audit: &mut Audit, options: &Options<'_>) -> Result<(), ArchiveError> {
+        let wrong = match Journal::read(&self.data, Position::START, &mut |_| Ok(())) {
+            Ok(_) => return Ok(()),
+            Err(KeepError::NoJournal { .. }) => Wrong::Missing,
+            Err(KeepError::DamagedJournal { .. }) => Wrong::Changed,
+            Err(_) => Wrong::Unreadable,
+        };
+        let finding = Finding { item: String::new(), file: "journal".to_owned(), wrong };
+        (options.tell)(&finding);
+        audit.findings.push(finding);
+        Ok(())
+    }
+
     /// Items that are recorded, and have no object.
     fn find_missing(&self, audit: &mut Audit, options: &Options<'_>) -> Result<(), ArchiveError> {
         let mut after = String::new();
@@ -142,8 +159,10 @@ impl Holdings {
             let Some(last) = page.last() else { return Ok(()) };
             after.clone_from(&last.path);
             for record in page {
-                if self.content.is_free(&record.path)? {
-                    let finding = Finding { item: record.path, file: String::new(), wrong: Wrong::Missing };
+                if !self.content.exists(&record.path)? {
+                    let whole = self.content.is_free(&record.path)?;
+                    let file = if whole { String::new() } else { OBJECT_DECLARATION.0.to_owned() };
+                    let finding = Finding { item: record.path, file, wrong: Wrong::Missing };
                     (options.tell)(&finding);
                     audit.findings.push(finding);
                 }

@@ -37,6 +37,7 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
             format!("{} is neither empty nor a backup of this Archive: name another folder", out.display());
         return Err(ArchiveError::Value(what));
     }
+    check_place(data, out)?;
     let start = Journal::read(data, Position::START, &mut |_| Ok(()))?.end.next;
     for folder in ["tree", "minter"] {
         let folder = out.join(folder);
@@ -59,6 +60,27 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
     fs::write(&marker, text).map_err(ArchiveError::io("write", &marker))?;
     sync(out)?;
     Ok(copied)
+}
+
+/// A backup lies outside of what it is a backup of, and goes on from where it was.
+fn check_place(data: &Path, out: &Path) -> Result<(), ArchiveError> {
+    let whole = |path: &Path| std::path::absolute(path).map_err(ArchiveError::io("find", path));
+    let (from, to) = (data.canonicalize().map_err(ArchiveError::io("find", data))?, whole(out)?);
+    let to = to.canonicalize().unwrap_or(to);
+    if to.starts_with(&from) || from.starts_with(&to) {
+        return Err(ArchiveError::Itself { path: out.to_owned() });
+    }
+    let read = |folder: &Path| fs::read(folder.join("journal"));
+    let (Ok(before), Ok(now)) = (read(out), read(data)) else { return Ok(()) };
+    if !now.starts_with(&before) {
+        let what = format!(
+            "{} is a backup of another course of this Archive, with items that this folder does not know of: name another \
+             folder",
+            out.display()
+        );
+        return Err(ArchiveError::Value(what));
+    }
+    Ok(())
 }
 
 /// What a restoration did.

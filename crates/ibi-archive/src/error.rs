@@ -204,6 +204,15 @@ pub enum ArchiveError {
         /// The data folder.
         data: PathBuf,
     },
+    /// Its description is gone.
+    #[error(
+        "there are items in {} already, and the file `archive`, which says what Archive it is, is missing: put it back from a \
+         backup", .data.display()
+    )]
+    NoDescription {
+        /// The data folder.
+        data: PathBuf,
+    },
     /// The minter of the folder has other prefixes.
     #[error("the folder {} mints under {found} already: start the Archive with the same host and address, or in another folder", .data.display())]
     OtherPrefix {
@@ -229,6 +238,15 @@ pub enum ArchiveError {
     /// Nothing has this label here.
     #[error("no item here has the label {label}: `ibi archive list` tells which there are")]
     Unknown {
+        /// The label.
+        label: String,
+    },
+    /// The journal tells of it, and its object cannot be read.
+    #[error(
+        "the object of {label} is missing or damaged: put it back from a backup or another holder, then run \
+         `ibi archive rebuild`"
+    )]
+    Lost {
         /// The label.
         label: String,
     },
@@ -268,8 +286,8 @@ pub enum ArchiveError {
         /// The label.
         label: String,
     },
-    /// `--original` says nothing about a label that is minted here.
-    #[error("an item with a label that is minted here is the Original anyway: leave --original out")]
+    /// `--original` says nothing new.
+    #[error("the item is the Original anyway: leave --original out")]
     OriginalAnyway,
     /// A link that leads back to the item.
     #[error("{item} cannot be {link} {to}: that leads back to it")]

@@ -13,6 +13,7 @@ pub(crate) const FORMAT: u32 = 1;
 
 /// An item, apart from its bytes and its metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written")]
 pub struct Item {
     /// The format of this description.
     pub format: u32,
@@ -20,7 +21,7 @@ pub struct Item {
     #[serde(flatten)]
     pub labels: Labels,
     /// Other labels that lead to it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     /// The labels of its metadata, an identified item of its own.
     pub metadata: Labels,
@@ -31,25 +32,74 @@ pub struct Item {
     /// When it was last updated, or removed.
     pub updated: String,
     /// Its language.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
     /// What it is a translation of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub translation_of: Option<String>,
     /// What it is the next edition of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_edition_of: Option<String>,
     /// The file that its persistent URL opens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Who may read its files.
     pub access: Access,
     /// Its files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ItemFile>,
     /// If it was removed: when, by whom, why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
+}
+
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+/// An item as it is read: member by member, which is much faster than the labels flattened.
+#[derive(Deserialize)]
+struct Written {
+    format: u32,
+    rep: Option<String>,
+    ibip: Option<String>,
+    legacy: Option<String>,
+    #[serde(default)]
+    aliases: Vec<String>,
+    metadata: Labels,
+    transferable: bool,
+    created: String,
+    updated: String,
+    language: Option<Language>,
+    translation_of: Option<String>,
+    next_edition_of: Option<String>,
+    target: Option<String>,
+    access: Access,
+    #[serde(default)]
+    files: Vec<ItemFile>,
+    removed: Option<Removed>,
+}
+
+impl From<Written> for Item {
+    fn from(written: Written) -> Self {
+        Self {
+            format: written.format,
+            labels: Labels { rep: written.rep, ibip: written.ibip, legacy: written.legacy },
+            aliases: written.aliases,
+            metadata: written.metadata,
+            transferable: written.transferable,
+            created: written.created,
+            updated: written.updated,
+            language: written.language,
+            translation_of: written.translation_of,
+            next_edition_of: written.next_edition_of,
+            target: written.target,
+            access: written.access,
+            files: written.files,
+            removed: written.removed,
+        }
+    }
 }
 
 /// Primary labels, at most one a form (clause 1.3), as they are spelled.
@@ -117,15 +167,16 @@ impl ItemFile {
 
     /// As it is recorded, with where its bytes lie.
     pub(crate) fn record(&self, sha512: &str, content: &str) -> Option<FileRecord> {
-        let digit =
-            |at: usize| self.blocks.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        let nibble = |digit: u8| char::from(digit).to_digit(16);
+        // Two digits are at most 255.
+        let byte = |pair: &[u8]| Some((nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?) as u8);
         Some(FileRecord {
             name: self.path.clone(),
             content: content.to_owned(),
             size: self.size,
             sha512: sha512.to_owned(),
             media: self.media.clone(),
-            blocks: (0..self.blocks.len()).step_by(2).map(digit).collect::<Option<_>>()?,
+            blocks: self.blocks.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?,
         })
     }
 }
@@ -173,15 +224,18 @@ impl Spelling {
 impl Item {
     /// Reads `item.json`.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct Format {
-            format: u32,
+        let item: Result<Self, _> = serde_json::from_slice(bytes);
+        let format = match &item {
+            Ok(item) => Some(item.format),
+            // A newer one may differ in anything but this.
+            Err(_) => serde_json::from_slice::<Format>(bytes).ok().map(|written| written.format),
+        };
+        match format {
+            Some(format) if format != FORMAT => {
+                Err(format!("its format is {format}, and this program knows {FORMAT}"))
+            }
+            _ => item.map_err(|error| error.to_string()),
         }
-        let format: Format = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        if format.format != FORMAT {
-            return Err(format!("its format is {}, and this program knows {FORMAT}", format.format));
-        }
-        serde_json::from_slice(bytes).map_err(|error| error.to_string())
     }
 
     /// As it is written: the same bytes for the same item.

@@ -40,6 +40,13 @@ impl Object {
         let inventory = Inventory::parse(&inventory).map_err(damaged)?;
         let description = small_file(content, path, &inventory, DESCRIPTION)?;
         let item = Item::parse(&description).map_err(|error| damaged(format!("{DESCRIPTION}: {error}")))?;
+        // A copy that somebody laid elsewhere would lead its labels to two items.
+        if item.object_path().ok().as_deref() != Some(path) {
+            return Err(damaged(format!(
+                "it is the object of {}, and does not belong here",
+                item.labels.primary()
+            )));
+        }
         let metadata = small_file(content, path, &inventory, METADATA)?;
         let metadata = String::from_utf8(metadata)
             .map_err(|error| error.to_string())

@@ -129,6 +129,12 @@ fn record(
     object: &Object,
     adopt: &Adopt<'_>,
 ) -> Result<Option<Entry>, ArchiveError> {
+    for label in object.item.label_records() {
+        let found = records.find(&label.folded, &label.folded)?;
+        if let Some(other) = found.into_iter().find(|found| found.spelled) {
+            return Err(ArchiveError::Taken { label: label.folded, item: other.path });
+        }
+    }
     let last = records.events(path)?.pop();
     let inventory = short(&object.digest);
     if let Some(last) = last.as_ref().filter(|last| last.inventory == inventory) {
@@ -137,6 +143,8 @@ fn record(
     }
     // Nobody declared it the Original here (clause 2.1).
     let (state, epoch) = last.map_or((State::Copy, 1), |last| (last.state, last.epoch));
+    // A tombstone is never anything else again.
+    let state = if object.item.removed.is_some() { State::Deleted } else { state };
     let entry = Entry {
         change: adopt.change,
         batch: adopt.first,

@@ -66,6 +66,10 @@ fn new_path(holdings: &Holdings, item: &Item) -> Result<String, ArchiveError> {
     if path.split('/').next() == Some("extensions") {
         return Err(ArchiveError::Nested { label: label.to_owned() });
     }
+    // One that the journal tells of, and whose object is missing or damaged, is not free either.
+    if !holdings.records.events(&path)?.is_empty() && holdings.records.item(&path)?.is_none() {
+        return Err(ArchiveError::Lost { label: label.to_owned() });
+    }
     // One that has an item is told of as such.
     if !holdings.content.is_free(&path)? && holdings.records.item(&path)?.is_none() {
         return Err(ArchiveError::Nested { label: label.to_owned() });

@@ -11,6 +11,7 @@ use ibi_store::ocfl::logical;
 use sha2::{Digest as _, Sha256};
 
 use crate::ArchiveError;
+use crate::access::Access;
 use crate::archive::{Archive, Holdings};
 use crate::commit::Prepared;
 use crate::deposit::{Draft, Source};
@@ -238,7 +239,7 @@ impl Archive {
                 name: String::from_utf8_lossy(file.name()).escape_debug().to_string(),
                 error,
             })?;
-            file.open(&|_| ())?;
+            file.try_it()?;
         }
         let (labels, _) = self.given_labels(draft)?;
         rules::check_draft(&self.holdings, draft, &labels.unwrap_or_default(), source)
@@ -291,13 +292,21 @@ enum Taken {
     Staged(Box<Prepared>, u64),
 }
 
-/// What is not said is taken from the bag, or is the name of the file.
+/// What is not said is taken from the bag, if it is one of ours; the title, from the name of the file.
 pub fn with_metadata(mut draft: Draft, source: &Source) -> Result<Draft, ArchiveError> {
     if draft.metadata.statements().is_empty() {
         draft.metadata = match source.metadata() {
             Some(metadata) => metadata.clone(),
             None => source.default_metadata()?,
         };
+    }
+    if let Some(item) = source.described() {
+        draft.language = draft.language.or(item.language);
+        draft.target = draft.target.or_else(|| item.target.clone());
+        // What was closed does not become public by being carried about.
+        if draft.access == Access::Public {
+            draft.access = item.access.clone();
+        }
     }
     Ok(draft)
 }

@@ -81,6 +81,9 @@ pub trait Content: Send + Sync {
     /// Whether an object may be put there: nothing is there, above or below.
     fn is_free(&self, object: &str) -> Result<bool, KeepError>;
 
+    /// Whether there is an object.
+    fn exists(&self, object: &str) -> Result<bool, KeepError>;
+
     /// The last version; nothing if there is no such object. An inventory that its sidecar does not vouch for is damage.
     fn head(&self, object: &str) -> Result<Option<Head>, KeepError>;
 

@@ -223,12 +223,12 @@ pub enum KeepError {
     },
     /// A line of the journal cannot be read, and it is not the end of a write that was cut off.
     #[error(
-        "line {line} of {} is damaged. Put the journal back from a backup, then run `ibi archive rebuild`", .path.display()
+        "line {} of {} is damaged. Put the journal back from a backup, then run `ibi archive rebuild`", .line + 1, .path.display()
     )]
     DamagedJournal {
         /// The journal.
         path: PathBuf,
-        /// The number of the line; 0 is its title.
+        /// The number that the line should have; 0 is the title, the first line of the file.
         line: u64,
     },
     /// Written by a newer program.

@@ -1,7 +1,5 @@
 //! Names of files: any bytes come back as they were, and names on disk suit every filesystem.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::collections::HashSet;
 
 use ibi_store::ocfl::{BadName, ContentNames, LONGEST_NAME, logical, raw};

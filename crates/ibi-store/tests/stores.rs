@@ -31,7 +31,7 @@ fn records_in_memory_conform() {
 fn records_in_sqlite_conform() {
     let data = tempfile::tempdir().unwrap();
     let path = data.path().join("index.sqlite");
-    conformance::records(SqliteRecords::start(&path).unwrap(), |records| {
+    conformance::records(SqliteRecords::start_anew(&path).unwrap(), |records| {
         drop(records);
         SqliteRecords::open(&path).unwrap()
     });
@@ -41,7 +41,7 @@ fn records_in_sqlite_conform() {
 fn records_made_anew_conform_until_they_are_put_in_place() {
     let data = tempfile::tempdir().unwrap();
     let (fresh, path) = (data.path().join("fresh"), data.path().join("index.sqlite"));
-    SqliteRecords::start(&path).unwrap();
+    SqliteRecords::start_anew(&path).unwrap();
     conformance::records(SqliteRecords::bulk(&fresh).unwrap(), |records| records);
     SqliteRecords::put_in_place(&fresh, &path).unwrap();
     assert!(!fresh.exists());

@@ -79,6 +79,7 @@ fn of_archive(error: &ArchiveError) -> u8 {
         ArchiveError::Label { .. } | ArchiveError::Value(_) | ArchiveError::NothingToChange => 2,
         ArchiveError::Io { .. }
         | ArchiveError::SourceChanged { .. }
+        | ArchiveError::Lost { .. }
         | ArchiveError::DamagedObject { .. }
         | ArchiveError::Stopped => 3,
         ArchiveError::Keep(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ibi_store::content::Swept;
-use ibi_store::journal::{Entry, Journal, Reading, Told};
+use ibi_store::journal::{Entry, Journal, Position, Reading, Told};
 use ibi_store::records::Records;
 use ibi_store::{Content, DataLock, KeepError, SqliteRecords, StoreError, Tree};
 
@@ -43,6 +43,12 @@ pub fn init(
     if Settings::read(data)?.is_some() {
         return Err(ArchiveError::AlreadyStarted { data: data.to_owned() });
     }
+    // Of an init that was cut off, nothing has happened yet; of an Archive, much may have.
+    match Journal::read(data, Position::START, &mut |_| Ok(())) {
+        Ok(reading) if reading.end.next == 1 => {}
+        Err(KeepError::NoJournal { .. }) => {}
+        _ => return Err(ArchiveError::NoDescription { data: data.to_owned() }),
+    }
     let clock = SystemClock::new();
     let wanted = mint::subsystem(from, random)?;
     match mint::look(data) {
@@ -65,7 +71,7 @@ pub fn init(
         let _lock = lock(data)?;
         Tree::start(data, README)?;
         Journal::start(data)?;
-        SqliteRecords::start(&index(data))?;
+        SqliteRecords::start_anew(&index(data))?;
         let minter = mint::open(data, clock, mint::Limits::default())?;
         let minted = minter.mint(deposit::request(&minter, 2))?;
         let mut labels = minted.labels().map(crate::item::Labels::from);

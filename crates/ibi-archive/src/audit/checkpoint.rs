@@ -9,9 +9,9 @@ use crate::ArchiveError;
 use crate::audit::{Finding, Wrong};
 
 /// So many bytes may be read again after an interruption.
-const OFTEN: u64 = 256 << 20;
+const OFTEN: u64 = 64 << 20;
 /// So many items, likewise.
-const OFTEN_ITEMS: u64 = 500;
+const OFTEN_ITEMS: u64 = 50;
 
 /// An audit, as far as it has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

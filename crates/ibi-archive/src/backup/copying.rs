@@ -27,14 +27,15 @@ pub struct Copied {
 /// Copies all objects of one data folder to another.
 pub(super) fn objects(from: &Path, to: &Path, progress: &dyn Fn(u64)) -> Result<Copied, ArchiveError> {
     let content = Tree::open(from)?;
+    let partial = to.join("partial");
     let mut copied = Copied::default();
     for object in content.objects()? {
         let object = object?;
         let (here, there) = (from.join("tree").join(&object), to.join("tree").join(&object));
         // It may be changed while it is copied: then once more.
-        let mut done = copy_object(&content, &object, &here, &there, &mut copied, progress);
+        let mut done = copy_object(&content, &object, &here, &there, &partial, &mut copied, progress);
         if matches!(done, Err(Trouble::Damaged(_))) {
-            done = copy_object(&content, &object, &here, &there, &mut copied, progress);
+            done = copy_object(&content, &object, &here, &there, &partial, &mut copied, progress);
         }
         match done {
             Ok(()) => copied.items += 1,
@@ -61,6 +62,7 @@ fn copy_object(
     object: &str,
     here: &Path,
     there: &Path,
+    partial: &Path,
     copied: &mut Copied,
     progress: &dyn Fn(u64),
 ) -> Result<(), Trouble> {
@@ -73,14 +75,11 @@ fn copy_object(
     };
     let Head { inventory: bytes, digest } = head;
     let inventory = Inventory::parse(&bytes).map_err(Trouble::Damaged)?;
-    if fs::read(there.join(INVENTORY)).is_ok_and(|old| old == bytes) && there.join(SIDECAR).is_file() {
-        return Ok(());
-    }
     forget_replaced(here, there)?;
     fs::create_dir_all(there).map_err(ArchiveError::io("create", there))?;
     for (digest, files) in &inventory.manifest {
         for file in files {
-            copy_checked(&here.join(file), &there.join(file), digest, copied, progress)?;
+            copy_checked(&here.join(file), &there.join(file), digest, partial, copied, progress)?;
         }
     }
     for version in inventory.versions.keys() {
@@ -115,6 +114,9 @@ fn forget_replaced(here: &Path, there: &Path) -> Result<(), ArchiveError> {
 fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
     fs::create_dir_all(folder).map_err(ArchiveError::io("create", folder))?;
     let path = folder.join(name);
+    if fs::read(&path).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
     fs::write(&path, bytes).map_err(ArchiveError::io("write", &path))
 }
 
@@ -122,6 +124,7 @@ fn copy_checked(
     from: &Path,
     to: &Path,
     digest: &str,
+    partial: &Path,
     copied: &mut Copied,
     progress: &dyn Fn(u64),
 ) -> Result<(), Trouble> {
@@ -135,9 +138,7 @@ fn copy_checked(
         fs::create_dir_all(above).map_err(ArchiveError::io("create", above))?;
     }
     // Under its name only when it is whole and right.
-    let mut partial = to.as_os_str().to_owned();
-    partial.push(".partial");
-    let mut writer = File::create(&partial).map_err(ArchiveError::io("create", to))?;
+    let mut writer = File::create(partial).map_err(ArchiveError::io("create", to))?;
     let (mut hash, mut buffer) = (Sha512::new(), vec![0; 1 << 18]);
     loop {
         let read = reader.read(&mut buffer).map_err(unreadable)?;
@@ -151,10 +152,10 @@ fn copy_checked(
     }
     let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     if found != digest {
-        let _ = fs::remove_file(&partial);
+        let _ = fs::remove_file(partial);
         return Err(Trouble::Damaged(format!("{} is not what its digest says", from.display())));
     }
-    fs::rename(&partial, to).map_err(ArchiveError::io("write", to))?;
+    fs::rename(partial, to).map_err(ArchiveError::io("write", to))?;
     copied.files += 1;
     Ok(())
 }

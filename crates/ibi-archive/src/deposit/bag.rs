@@ -115,7 +115,10 @@ pub(super) fn open(bag: &Path) -> Result<Source, ArchiveError> {
         return Err(failed(format!("no manifest lists data/{}", String::from_utf8_lossy(file.name()))));
     }
     check_oxum(bag, &source)?;
-    restore_names(bag, &mut source)?;
+    let described = description(bag)?;
+    if let Some(item) = &described {
+        restore_names(item, &mut source);
+    }
     let metadata = match bag.join("metadata/oai_dc.xml").exists() {
         true => Some(
             DublinCore::from_xml(&tag_file(bag, "metadata/oai_dc.xml")?)
@@ -123,7 +126,7 @@ pub(super) fn open(bag: &Path) -> Result<Source, ArchiveError> {
         ),
         false => None,
     };
-    Ok(source.of_bag(metadata))
+    Ok(source.of_bag(metadata, described))
 }
 
 /// Every listed file is there; tells one that is not listed. Manifests come in order of their algorithms' strength, so that
@@ -184,13 +187,16 @@ fn check_oxum(bag: &Path, source: &Source) -> Result<(), ArchiveError> {
     Err(failed(format!("bag-info.txt says that its payload is {said}, and it is {found}")))
 }
 
-/// A bag of ours tells the names that its manifests could not: those that are not UTF-8.
-fn restore_names(bag: &Path, source: &mut Source) -> Result<(), ArchiveError> {
-    if !bag.join("item.json").is_file() {
-        return Ok(());
+/// What a bag of ours says of the item. Somebody else's `item.json` says nothing to us.
+fn description(bag: &Path) -> Result<Option<Item>, ArchiveError> {
+    if !bag.join("item.json").exists() {
+        return Ok(None);
     }
-    // Somebody else's item.json says nothing to us.
-    let Ok(item) = Item::parse(&tag_bytes(&bag.join("item.json"))?) else { return Ok(()) };
+    Ok(Item::parse(&tag_bytes(&bag.join("item.json"))?).ok())
+}
+
+/// A bag of ours tells the names that its manifests could not: those that are not UTF-8.
+fn restore_names(item: &Item, source: &mut Source) {
     let names = item.files.iter().filter_map(|file| Some((name_in_bag(&file.path).err()?, raw(&file.path))));
     let stand_ins: BTreeMap<Vec<u8>, Vec<u8>> = names.map(|(name, raw)| (name.into_bytes(), raw)).collect();
     let there: BTreeSet<Vec<u8>> = source.files().iter().map(|file| file.name().to_vec()).collect();
@@ -200,7 +206,6 @@ fn restore_names(bag: &Path, source: &mut Source) -> Result<(), ArchiveError> {
             file.rename(name);
         }
     }
-    Ok(())
 }
 
 fn names_in(bag: &Path) -> Result<BTreeSet<String>, ArchiveError> {
@@ -217,7 +222,8 @@ fn tag_file(bag: &Path, name: &str) -> Result<String, ArchiveError> {
 }
 
 fn tag_bytes(path: &Path) -> Result<Vec<u8>, ArchiveError> {
-    let metadata = fs::metadata(path).map_err(ArchiveError::io("read", path))?;
+    // Not followed: a bag of strangers could name any file of ours.
+    let metadata = fs::symlink_metadata(path).map_err(ArchiveError::io("read", path))?;
     if !metadata.is_file() || metadata.len() > LARGEST_TAG_FILE {
         let what = "it is not a tag file, or too large for one".to_owned();
         return Err(ArchiveError::Bag { path: path.to_owned(), what });

@@ -7,12 +7,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ibi_store::KeepError;
-use ibi_store::digests::Digests;
+use ibi_store::digests::{self, CopyError, Digests};
 
 use crate::ArchiveError;
 use crate::deposit::Progress;
 use crate::deposit::bag::{self, Expected, Hash};
 use crate::dublin_core::{DublinCore, Element, Statement};
+use crate::item::Item;
 
 /// What a path that was given turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Source {
     files: Vec<SourceFile>,
     /// Metadata that a bag brings.
     metadata: Option<DublinCore>,
+    /// What a bag of ours says of the item.
+    described: Option<Item>,
     empty_folders: usize,
     /// The name of what was given.
     title: String,
@@ -57,6 +60,7 @@ impl Source {
             origin: Origin::Nothing,
             files: Vec::new(),
             metadata: None,
+            described: None,
             empty_folders: 0,
             title: String::new(),
             place: PathBuf::from("/nowhere"),
@@ -118,9 +122,10 @@ impl Source {
         Ok(source)
     }
 
-    pub(super) fn of_bag(mut self, metadata: Option<DublinCore>) -> Self {
+    pub(super) fn of_bag(mut self, metadata: Option<DublinCore>, described: Option<Item>) -> Self {
         self.origin = Origin::Bag;
         self.metadata = metadata;
+        self.described = described;
         self
     }
 
@@ -157,6 +162,11 @@ impl Source {
     /// Metadata that it brings with it.
     pub fn metadata(&self) -> Option<&DublinCore> {
         self.metadata.as_ref()
+    }
+
+    /// What a bag of ours says of the item.
+    pub(crate) fn described(&self) -> Option<&Item> {
+        self.described.as_ref()
     }
 
     /// A title, where nobody gives one: the name of the file or folder.
@@ -196,6 +206,20 @@ impl SourceFile {
         let file = File::open(&self.path).map_err(ArchiveError::io("read", &self.path))?;
         let hash = self.expected.as_ref().and_then(Expected::hash);
         Ok(Reading { file, progress, hash })
+    }
+
+    /// Whether it can be read, and is what a bag says.
+    pub(crate) fn try_it(&self) -> Result<(), ArchiveError> {
+        let mut reading = self.open(&|_| ())?;
+        if self.expected.is_none() {
+            return Ok(());
+        }
+        match digests::copy(&mut reading, &mut io::sink()) {
+            Ok(digests) => self.check(&digests, reading),
+            Err(CopyError::Read(error) | CopyError::Write(error)) => {
+                Err(ArchiveError::io("read", &self.path)(error))
+            }
+        }
     }
 
     /// An error of reading, told with the path that was given.

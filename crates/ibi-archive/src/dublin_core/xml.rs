@@ -140,9 +140,10 @@ impl Reading {
             }
         }
         self.open.push(language);
-        if self.value.is_none()
-            && let Some(element) = Element::named(start.local_name().as_ref())
-        {
+        if self.value.is_some() {
+            return Ok(());
+        }
+        if let Some(element) = Element::named(start.local_name().as_ref()) {
             match reader.resolver().resolve_element(start.name()).0 {
                 ResolveResult::Bound(namespace) if matches!(namespace.0, ELEMENTS | TERMS) => {
                     self.value = Some((element, self.open.len(), String::new()));
@@ -156,6 +157,11 @@ impl Reading {
                 }
                 _ => {}
             }
+        } else if matches!(reader.resolver().resolve_element(start.name()).0,
+            ResolveResult::Bound(namespace) if namespace.0 == ELEMENTS)
+        {
+            // Left out without a word, it would be missed later.
+            return Err(DublinCoreError::Element { given: shown(start.local_name().as_ref()) });
         }
         Ok(())
     }

@@ -82,6 +82,7 @@ fn a_version_is_there_wholly_or_not_at_all(store: &impl Content) {
     let staging = staged(store, files);
     assert!(store.is_free(OBJECT).unwrap());
     assert!(store.head(OBJECT).unwrap().is_none(), "what is staged is not there");
+    assert!(!store.exists(OBJECT).unwrap());
     let bytes = first.to_bytes();
     let publication =
         Publication { staging: &staging, object: OBJECT, version: 1, inventory: &bytes, instead: false };
@@ -94,6 +95,7 @@ fn a_version_is_there_wholly_or_not_at_all(store: &impl Content) {
 fn what_was_published_stays(store: &impl Content) {
     let objects: Vec<String> = store.objects().unwrap().map(Result::unwrap).collect();
     assert_eq!(objects, [OBJECT]);
+    assert!(store.exists(OBJECT).unwrap());
     let head = store.head(OBJECT).unwrap().unwrap();
     assert_eq!(head.digest, Inventory::digest(&head.inventory));
     assert_eq!(store.version(OBJECT, 1).unwrap(), Some(head.digest));

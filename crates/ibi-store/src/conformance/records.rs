@@ -5,7 +5,7 @@ use crate::records::{
     FileRecord, Full, LabelRecord, LinkKind, LinkRecord, MemoryRecords, Record, Records, Role,
 };
 
-const ROUNDS: u64 = 400;
+const ROUNDS: u64 = 120;
 const PATHS: u64 = 12;
 
 /// Runs the suite on an empty store. `reopen` takes it down and opens it again from what is durable; a store that outlives
@@ -34,7 +34,7 @@ pub fn records<R: Records>(mut store: R, mut reopen: impl FnMut(R) -> R) {
             model.commit(position).unwrap();
         }
         compare(&store, &model, &mut chance);
-        if round % 50 == 0 {
+        if round % 20 == 0 {
             store = reopen(store);
             compare(&store, &model, &mut chance);
         }

@@ -101,6 +101,10 @@ impl Content for MemoryContent {
             .any(|known| known == object || related(known, object) || related(object, known)))
     }
 
+    fn exists(&self, object: &str) -> Result<bool, KeepError> {
+        Ok(self.state().objects.contains_key(object))
+    }
+
     fn head(&self, object: &str) -> Result<Option<Head>, KeepError> {
         let state = self.state();
         let inventory = state.objects.get(object).and_then(|object| object.versions.last());

@@ -2,12 +2,15 @@
 
 mod walk;
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::JoinHandle;
 
 use crate::KeepError;
+use crate::claims::open_plain;
 use crate::content::{Content, Head, Objects, Publication, ReadAt, Staging, Swept};
 use crate::digests::{self, CopyError, Digests};
 use crate::disk::{self, Disk};
@@ -51,6 +54,8 @@ impl Tree {
         if !root.join(ROOT_DECLARATION.0).is_file() {
             return Err(KeepError::NoTree { root });
         }
+        // Tools that copy folders drop empty ones.
+        disk::make_folders(&staging, &mut Vec::new())?;
         let disk = Disk::at(&root)?;
         Ok(Self { root, staging, disk, next: AtomicU64::new(1) })
     }
@@ -191,8 +196,14 @@ impl Content for Tree {
         if let Some(above) = path.parent() {
             disk::make_folders(above, &mut Vec::new())?;
         }
-        let mut writer = Roomy { file: disk::create_new(&path)?, tree: self, written: 0, full: None };
-        digests::copy(bytes, &mut writer).map_err(|error| match (error, writer.full.take()) {
+        let mut writer =
+            Roomy { file: disk::create_new(&path)?, tree: self, written: 0, full: None, behind: None };
+        let copied = digests::copy(bytes, &mut writer);
+        if let Some(behind) = writer.behind.take() {
+            // A sync that failed is never tried again.
+            behind.finish().map_err(KeepError::not_durable(&path))?;
+        }
+        copied.map_err(|error| match (error, writer.full.take()) {
             (_, Some(full)) => full,
             (CopyError::Read(error), _) => KeepError::Source { name: name.to_owned(), error },
             (CopyError::Write(error), _) => KeepError::io("write", &path)(error),
@@ -238,6 +249,10 @@ impl Content for Tree {
         let above = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
         let within = above.map(|folder| folder.join(OBJECT_DECLARATION.0)).any(|file| file.exists());
         Ok(!within && !path.exists())
+    }
+
+    fn exists(&self, object: &str) -> Result<bool, KeepError> {
+        Ok(self.object(object).join(OBJECT_DECLARATION.0).is_file())
     }
 
     fn head(&self, object: &str) -> Result<Option<Head>, KeepError> {
@@ -300,7 +315,8 @@ impl Content for Tree {
 
     fn open(&self, object: &str, file: &str) -> Result<Box<dyn ReadAt>, KeepError> {
         let path = self.object(object).join(file);
-        match File::open(&path) {
+        // Only what we put there: a link or a pipe in its place is not followed, nor waited for.
+        match open_plain(&path, OpenOptions::new().read(true)) {
             Ok(file) => Ok(Box::new(file)),
             Err(error) if disk::absent(&error) => Err(KeepError::MissingFile { path }),
             Err(error) => Err(KeepError::io("open", &path)(error)),
@@ -338,22 +354,52 @@ struct Roomy<'a> {
     tree: &'a Tree,
     written: u64,
     full: Option<KeepError>,
+    behind: Option<Behind>,
 }
 
 impl Write for Roomy<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.written % LOOK + bytes.len() as u64 >= LOOK
-            && let Err(full) = self.tree.room()
-        {
-            self.full = Some(full);
-            return Err(io::ErrorKind::StorageFull.into());
-        }
         let written = self.file.write(bytes)?;
+        let before = self.written / LOOK;
         self.written += written as u64;
+        if self.written / LOOK > before {
+            if let Err(full) = self.tree.room() {
+                self.full = Some(full);
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let behind = self.behind.take().map_or_else(|| Behind::start(&self.file), Ok)?;
+            self.behind.insert(behind).sync();
+        }
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Syncs what was written while more arrives, so that the disk works meanwhile, and memory does not fill with what it has not
+/// taken yet.
+struct Behind {
+    ahead: SyncSender<()>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Behind {
+    fn start(file: &File) -> io::Result<Self> {
+        let file = file.try_clone()?;
+        let (ahead, written) = mpsc::sync_channel(1);
+        let thread = std::thread::spawn(move || written.into_iter().try_for_each(|()| file.sync_data()));
+        Ok(Self { ahead, thread })
+    }
+
+    fn sync(&self) {
+        // If it is still busy with what came before, that will do.
+        let _ = self.ahead.try_send(());
+    }
+
+    fn finish(self) -> io::Result<()> {
+        drop(self.ahead);
+        self.thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     }
 }

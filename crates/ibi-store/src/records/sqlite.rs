@@ -18,7 +18,7 @@ const TABLES: &str = "
     CREATE TABLE followed (form BIGINT NOT NULL, next BIGINT NOT NULL, place BIGINT NOT NULL);
     CREATE TABLE item (
         path TEXT PRIMARY KEY, change BIGINT NOT NULL, version BIGINT NOT NULL, inventory TEXT NOT NULL,
-        state TEXT NOT NULL, epoch BIGINT NOT NULL, properties TEXT NOT NULL, metadata TEXT NOT NULL);
+        state TEXT NOT NULL, epoch BIGINT NOT NULL, properties TEXT NOT NULL, metadata TEXT NOT NULL) WITHOUT ROWID;
     CREATE INDEX item_change ON item (change);
     CREATE TABLE label (
         folded TEXT PRIMARY KEY, canonical TEXT, role BIGINT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;
@@ -42,17 +42,13 @@ const TABLES: &str = "
 pub struct SqliteRecords(Connection);
 
 impl SqliteRecords {
-    /// Opens the file, or makes it.
-    pub fn start(path: &Path) -> Result<Self, KeepError> {
-        let fresh = !path.exists();
+    /// Makes the file, in the place of one that was begun.
+    pub fn start_anew(path: &Path) -> Result<Self, KeepError> {
+        remove(path, &["", "-wal", "-shm"])?;
         let records = Self::connect(path, OpenFlags::default())?;
-        if fresh {
-            records.0.execute_batch(&format!(
-                "BEGIN; {TABLES} INSERT INTO followed VALUES ({FORM}, 1, 0); COMMIT;"
-            ))?;
-            path.parent().map_or(Ok(()), disk::sync)?;
-        }
-        records.check_form()?;
+        let start = format!("BEGIN; {TABLES} INSERT INTO followed VALUES ({FORM}, 1, 0); COMMIT;");
+        records.0.execute_batch(&start)?;
+        path.parent().map_or(Ok(()), disk::sync)?;
         Ok(records)
     }
 
@@ -91,6 +87,8 @@ impl SqliteRecords {
         connection.set_prepared_statement_cache_capacity(64);
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
+        // In KiB, if negative: what a million items' upper pages take.
+        connection.pragma_update(None, "cache_size", -32_768)?;
         Ok(Self(connection))
     }
 
@@ -111,16 +109,14 @@ impl SqliteRecords {
     /// Puts a file that was made anew in the place of the one that was used.
     pub fn put_in_place(fresh: &Path, path: &Path) -> Result<(), KeepError> {
         disk::sync(fresh)?;
-        // What the old one had not taken over from its log would be taken for the new one's.
-        for suffix in ["", "-wal", "-shm"] {
-            let mut old = path.as_os_str().to_owned();
-            old.push(suffix);
-            match std::fs::remove_file(&old) {
-                Err(error) if !disk::absent(&error) => return Err(KeepError::io("remove", path)(error)),
-                _ => {}
-            }
+        // What the old one has not taken over from its log would be taken for the new one's. The old one stays until the new
+        // one takes its place, so that there always is one.
+        let ended = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .and_then(|old| old.pragma_update(None, "journal_mode", "delete"));
+        if ended.is_err() {
+            remove(path, &["-wal", "-shm"])?;
+            path.parent().map_or(Ok(()), disk::sync)?;
         }
-        path.parent().map_or(Ok(()), disk::sync)?;
         disk::rename(fresh, path)?;
         path.parent().map_or(Ok(()), disk::sync)?;
         // From now on with a log, as others may read it any time.
@@ -327,6 +323,19 @@ impl Records for SqliteRecords {
         }
         Ok(self.0.execute_batch("ROLLBACK")?)
     }
+}
+
+/// Removes the file, or what lies beside it.
+fn remove(path: &Path, suffixes: &[&str]) -> Result<(), KeepError> {
+    for suffix in suffixes {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        match std::fs::remove_file(&name) {
+            Err(error) if !disk::absent(&error) => return Err(KeepError::io("remove", path)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// An address of the file that makes SQLite read it as it lies there.

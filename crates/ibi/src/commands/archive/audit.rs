@@ -25,7 +25,11 @@ struct Audited<'a> {
 pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
     let holdings = open_to_read(&command.data.folder()?)?;
     let progress = counter("bytes checked");
+    // Without --json, standard output tells them at the end.
     let tell = |finding: &Finding| {
+        if !command.json {
+            return;
+        }
         progress.suspend(|| {
             say(format_args!(
                 "{}: {}/{}",

@@ -15,7 +15,7 @@ use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
 /// Bytes from which on a person wants to see progress.
-const LONG: u64 = 64 << 20;
+const LONG: u64 = 8 << 20;
 
 pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
@@ -103,7 +103,7 @@ fn rows(data: &Path, path: &Path, dry: bool, json: bool) -> Result<Answer, Failu
         &|place| progress.set_position(place),
         &mut |holdings, report| {
             counts.add(&report.outcome);
-            failed = tell(holdings, &report, json, &mut output);
+            failed = tell(holdings, &report, json, &mut output).and_then(|()| output.flush());
             failed.is_ok()
         },
     );

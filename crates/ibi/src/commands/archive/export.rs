@@ -8,7 +8,7 @@ use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
 /// Bytes from which on a person wants to see progress.
-const LONG: u64 = 64 << 20;
+const LONG: u64 = 8 << 20;
 
 #[derive(Serialize)]
 struct Exported<'a> {

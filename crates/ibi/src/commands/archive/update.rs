@@ -9,7 +9,7 @@ use crate::exit::{Answer, Failure};
 use crate::io::{Output, say};
 
 /// Bytes from which on a person wants to see progress.
-const LONG: u64 = 64 << 20;
+const LONG: u64 = 8 << 20;
 
 pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
     let changes = command.description.changes()?;
