@@ -32,11 +32,14 @@ fn documents_show_what_happens() {
     assert!(commands > 10, "only {commands} commands were found");
 }
 
-/// The README starts a prefix in a folder of its own; nobody may find it there the second time.
+/// The README starts prefixes in folders of their own; nobody may find them there the second time.
 fn forget_the_tour() {
-    let _ = fs::remove_dir_all("/tmp/ibi-tour");
-    for folder in ["/run/lock", "/var/tmp"] {
-        let _ = fs::remove_file(format!("{folder}/ibi-readme.test+trying"));
+    let _ = fs::remove_file("/tmp/ibi-keeping-hello.txt");
+    for (data, machine) in [("/tmp/ibi-tour", "trying"), ("/tmp/ibi-keeping", "keeping")] {
+        let _ = fs::remove_dir_all(data);
+        for folder in ["/run/lock", "/var/tmp"] {
+            let _ = fs::remove_file(format!("{folder}/ibi-readme.test+{machine}"));
+        }
     }
 }
 

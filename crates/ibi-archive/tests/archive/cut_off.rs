@@ -106,7 +106,7 @@ fn an_object_that_other_hands_put_into_the_tree_is_a_copy_until_somebody_declare
         .status();
     assert!(copied.unwrap().success());
     let rebuilt = rebuild(&to.data(), "tester", &|_| ()).unwrap();
-    assert_eq!(rebuilt.adopted, [label.clone()]);
+    assert_eq!(rebuilt.adopted, std::slice::from_ref(&label));
     let (mut archive, _) = to.open();
     assert_eq!(archive.holdings().find(&label).unwrap().0.state, State::Copy);
     let expected = answers(archive.holdings());
