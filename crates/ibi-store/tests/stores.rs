@@ -1,7 +1,5 @@
 //! Stores of content and records: conformance, and what only a store on disk can show.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::fs;
 
 use ibi_store::content::{Content as _, Publication};

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -36,9 +36,10 @@ impl Machine {
                 .find(|path| fs::exists(path).unwrap_or(false))
                 .expect("libfaketime is installed (package faketime)");
         let mut chance = Chance(seed);
-        // Prefixes of this run alone: an unallocated word of a name, and an address of the documentation's.
-        let host = format!("t{:x}.torture.test", chance.next());
-        let ip = format!("192.0.2.{}", chance.next() % 256);
+        // Prefixes of this process alone: an unallocated word of a name, and an address of the documentation's.
+        let process = u64::from(std::process::id());
+        let host = format!("t{:x}-{process}.torture.test", chance.next());
+        let ip = format!("192.0.2.{}", (chance.next() + process) % 256);
         Self { ibi: ibi.to_owned(), home, chance, prefixes: [host, ip], faketime }
     }
 
@@ -61,6 +62,13 @@ impl Machine {
         command
     }
 
+    /// The same under the right clock, without help of a library, in any data folder.
+    pub fn at(&self, data: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.ibi);
+        command.args(arguments).arg("--data").arg(data);
+        command
+    }
+
     fn set_clock(&self, command: &mut Command, offset: i64) {
         let sign = if offset < 0 { '-' } else { '+' };
         let offset = offset.unsigned_abs();
@@ -79,8 +87,27 @@ impl Machine {
 
     pub fn init_command(&self) -> Command {
         let [host, ip] = &self.prefixes;
-        let port = (1000 + self.chance.0 % 60_000).to_string();
+        let port = self.port();
         self.ibi(&["minter", "init", "--host", host, "--ip", ip, "--ip-port", &port, "--allow-private"], 0)
+    }
+
+    fn port(&self) -> String {
+        (1000 + (self.chance.0 % 60_000 + u64::from(std::process::id())) % 60_000).to_string()
+    }
+
+    /// Starts an Archive.
+    pub fn init_archive(&self) {
+        let arguments = self.archive_arguments();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let ended = finish(&mut self.at(&self.data(), &arguments));
+        assert_eq!(ended.status, Some(0), "{}", ended.said);
+    }
+
+    pub fn archive_arguments(&self) -> Vec<String> {
+        let [host, ip] = &self.prefixes;
+        let port = self.port();
+        let from = ["archive", "init", "--host", host, "--ip", ip, "--ip-port", &port, "--allow-private"];
+        from.map(str::to_owned).to_vec()
     }
 
     /// What this machine remembers of the prefixes: a reboot takes it away, or makes it count for nothing.
@@ -88,7 +115,7 @@ impl Machine {
         for folder in ["/run/lock", "/var/tmp"] {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let ours = entry.file_name().to_string_lossy().starts_with("ibi-");
-                if ours && names_folder(&entry.path(), &self.data()) {
+                if ours && names_folder_in(&entry.path(), &self.home) {
                     let _ = fs::remove_file(entry.path());
                 }
             }
@@ -103,10 +130,11 @@ impl Drop for Machine {
     }
 }
 
-fn names_folder(claim: &std::path::Path, folder: &std::path::Path) -> bool {
+/// Whether a claim is of a data folder below this one.
+fn names_folder_in(claim: &Path, home: &Path) -> bool {
     let hex: String =
-        folder.as_os_str().as_encoded_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    fs::read_to_string(claim).is_ok_and(|text| text.contains(&format!("folder {hex}\n")))
+        home.as_os_str().as_encoded_bytes().iter().chain(b"/").map(|byte| format!("{byte:02x}")).collect();
+    fs::read_to_string(claim).is_ok_and(|text| text.contains(&format!("folder {hex}")))
 }
 
 /// libfaketime keeps shared memory named after the process; killed, it leaves it behind, and a later process with that

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::machine::{Ended, Machine, finish, kill_after};
+use crate::powercut::PowerCut;
 
 /// Longer than any wait that `ibi mint` allows by itself.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -57,7 +58,7 @@ fn mint_and_kill(machine: &mut Machine, offset: i64, ledger: &mut Ledger) -> usi
 
 /// Power cuts: what was not synced is gone, and so is what a reboot takes away.
 pub fn power(mut machine: Machine, rounds: usize) -> Ledger {
-    let disk = PowerCut::new(&machine);
+    let disk = PowerCut::new(&machine, "data/minter");
     disk.mount();
     machine.init();
     let mut ledger = Ledger::default();
@@ -73,50 +74,6 @@ pub fn power(mut machine: Machine, rounds: usize) -> Ledger {
     }
     disk.unmount();
     ledger
-}
-
-/// A filesystem on `data/minter` that forgets what was not synced (`powercut.c`, built beside this program).
-struct PowerCut {
-    volatile: std::path::PathBuf,
-    durable: std::path::PathBuf,
-    mount: std::path::PathBuf,
-}
-
-impl PowerCut {
-    fn new(machine: &Machine) -> Self {
-        let new = |name: &str| {
-            let path = machine.home.join(name);
-            fs::create_dir_all(&path).expect("room for a folder");
-            path
-        };
-        Self { volatile: new("volatile"), durable: new("durable"), mount: new("data/minter") }
-    }
-
-    fn mount(&self) {
-        let filesystem = std::env::var("POWERCUT").expect("POWERCUT names the filesystem's program");
-        let status = Command::new(filesystem)
-            .args(["-s".as_ref(), self.mount.as_os_str()])
-            .env("PC_V", &self.volatile)
-            .env("PC_D", &self.durable)
-            .status()
-            .expect("it starts");
-        assert!(status.success(), "the filesystem cannot be mounted (is /dev/fuse there?)");
-    }
-
-    /// Until the filesystem has laid out what is durable; it holds a lock so long.
-    fn unmount(&self) {
-        let unmounted = Command::new("fusermount3").args(["-u", "-z"]).arg(&self.mount).status();
-        assert!(unmounted.is_ok_and(|status| status.success()), "the filesystem cannot be unmounted");
-        let ended = Command::new("flock").args(["-w", "60"]).arg(&self.durable).arg("true").status();
-        assert!(ended.is_ok_and(|status| status.success()), "the filesystem is still in use");
-    }
-
-    /// Throws away what is volatile and puts in its place what is durable.
-    fn cut(&self) {
-        self.unmount();
-        fs::remove_dir_all(&self.volatile).expect("ours");
-        fs::rename(self.durable.join("disk"), &self.volatile).expect("laid out when it was unmounted");
-    }
 }
 
 /// Calls that change the disk, as strace names them.

@@ -1,0 +1,124 @@
+//! What is done to an Archive: commands, and the changes that each makes or does not make.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::machine::Chance;
+
+/// What an item is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    pub title: String,
+    /// A folder with its files; nothing if it was removed.
+    pub files: Option<PathBuf>,
+}
+
+/// A change of an item, or a new one.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The path of its object, which is its label; nothing if it is new.
+    pub path: Option<String>,
+    pub to: Version,
+    /// In a table, what its row deposits.
+    pub row: Option<String>,
+}
+
+/// A command.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub arguments: Vec<String>,
+    pub changes: Vec<Change>,
+}
+
+impl Job {
+    pub fn deposit(source: Version) -> Self {
+        let folder = source.files.as_deref().map(text).unwrap_or_default();
+        let title = format!("title={}", source.title);
+        let arguments = words(&["archive", "deposit", &folder, "--dc", &title, "--dc", "creator=Torquemada"]);
+        Self { arguments, changes: vec![Change { path: None, to: source, row: None }] }
+    }
+
+    pub fn update(path: &str, to: Version) -> Self {
+        let folder = to.files.as_deref().map(text).unwrap_or_default();
+        let title = format!("title={}", to.title);
+        let arguments = words(&["archive", "update", path, &folder, "--dc", &title]);
+        Self { arguments, changes: vec![Change { path: Some(path.to_owned()), to, row: None }] }
+    }
+
+    pub fn remove(path: &str, title: &str, purge: bool) -> Self {
+        let mut arguments = words(&["archive", "remove", path, "--reason", "torture", "--yes"]);
+        arguments.extend(purge.then(|| "--purge".to_owned()));
+        let to = Version { title: title.to_owned(), files: None };
+        Self { arguments, changes: vec![Change { path: Some(path.to_owned()), to, row: None }] }
+    }
+
+    /// A table of so many rows, written into a new folder.
+    pub fn table(folder: &Path, name: &str, rows: u64, chance: &mut Chance) -> Self {
+        fs::create_dir_all(folder).expect("room");
+        let mut table = "file,dc.title\n".to_owned();
+        let mut changes = Vec::new();
+        for row in 0..rows {
+            let (file, title) = (format!("row {row}"), format!("{name} {row}"));
+            let source = Version { title: title.clone(), files: Some(folder.join(&file)) };
+            fs::create_dir(folder.join(&file)).expect("a new folder");
+            let length = 1 + chance.below(5000);
+            write(&folder.join(&file).join("text.txt"), length, chance);
+            table.push_str(&format!("{file},{title}\n"));
+            changes.push(Change { path: None, to: source, row: Some(file) });
+        }
+        let path = folder.join("table.csv");
+        fs::write(&path, table).expect("room");
+        Self { arguments: words(&["archive", "deposit", "--table", &text(&path)]), changes }
+    }
+
+    pub fn rebuild() -> Self {
+        Self { arguments: words(&["archive", "rebuild"]), changes: Vec::new() }
+    }
+
+    /// Finishes or undoes what was cut off.
+    pub fn opening() -> Self {
+        Self { arguments: words(&["archive", "list"]), changes: Vec::new() }
+    }
+
+    pub fn arguments(&self) -> Vec<&str> {
+        self.arguments.iter().map(String::as_str).collect()
+    }
+
+    /// The path of the object that each change was acknowledged with, as printed; a last line that was cut off says
+    /// nothing.
+    pub fn acknowledged(&self, printed: &str) -> Vec<Option<String>> {
+        let whole = printed.rfind('\n').map_or("", |end| &printed[..=end]);
+        let lines: Vec<Vec<&str>> = whole.lines().map(|line| line.split('\t').collect()).collect();
+        let of = |change: &Change| match &change.row {
+            None => lines.first().map(|labels| labels[0].to_owned()),
+            Some(row) => lines.iter().find_map(|fields| match fields[..] {
+                [_, "deposited" | "already", file, path, ..] if file == row => Some(path.to_owned()),
+                _ => None,
+            }),
+        };
+        self.changes.iter().map(of).collect()
+    }
+}
+
+/// Files that no other item has, under names that some would trip over.
+pub fn source(folder: &Path, title: &str, chance: &mut Chance) -> Version {
+    fs::create_dir_all(folder.join("sub/números")).expect("room");
+    write(&folder.join("index.html"), 200, chance);
+    write(&folder.join("sub/two words.txt"), 3000, chance);
+    write(&folder.join("sub/números/ação.bin"), 40_000, chance);
+    fs::write(folder.join("empty"), "").expect("room");
+    Version { title: title.to_owned(), files: Some(folder.to_owned()) }
+}
+
+pub fn write(path: &Path, length: u64, chance: &mut Chance) {
+    let bytes: Vec<u8> = (0..length.div_ceil(8)).flat_map(|_| chance.next().to_le_bytes()).collect();
+    fs::write(path, &bytes[..length as usize]).expect("room");
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+pub fn text(path: &Path) -> String {
+    path.to_str().expect("our own name").to_owned()
+}
