@@ -132,10 +132,6 @@ impl Start {
             trial.machine.forget_claims();
             disk.mount();
         }
-        // Rebuilding was cut off between two steps: it is asked for again.
-        if job.arguments == Job::rebuild().arguments && !trial.machine.data().join("index.sqlite").exists() {
-            trial.run(&Job::rebuild());
-        }
     }
 }
 
