@@ -51,6 +51,26 @@ pub struct Draft {
     pub by: String,
 }
 
+impl Draft {
+    /// An item of which nothing is said but who deposits it.
+    pub fn new(by: &str) -> Self {
+        Self {
+            metadata: DublinCore::default(),
+            language: None,
+            translation_of: None,
+            next_edition_of: None,
+            target: None,
+            access: Access::Public,
+            labels: Vec::new(),
+            original: false,
+            aliases: Vec::new(),
+            transferable: true,
+            key: None,
+            by: by.to_owned(),
+        }
+    }
+}
+
 /// Files that were staged for a version.
 #[derive(Debug)]
 pub struct Staged {
@@ -226,20 +246,7 @@ pub(crate) fn deposit_service(archive: &mut Archive, by: &str) -> Result<(), Arc
     let metadata = title.and_then(|title| DublinCore::new(vec![title]));
     let metadata = metadata.map_err(|error| ArchiveError::Value(error.to_string()))?;
     let staged = archive.stage(&Source::nothing(), None, &|_| ())?;
-    let draft = Draft {
-        metadata,
-        language: None,
-        translation_of: None,
-        next_edition_of: None,
-        target: None,
-        access: Access::Public,
-        labels: Vec::new(),
-        original: false,
-        aliases: Vec::new(),
-        transferable: false,
-        key: None,
-        by: by.to_owned(),
-    };
+    let draft = Draft { metadata, transferable: false, ..Draft::new(by) };
     let mut change = archive.prepare_deposit(staged, draft)?;
     change.mint = false;
     change.item.labels = settings.service;

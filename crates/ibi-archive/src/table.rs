@@ -209,12 +209,17 @@ impl Archive {
             waiting.count();
             let full = waiting.staged >= batch || waiting.bytes >= LARGE || waiting.rows.len() >= 4 * batch;
             if full && !self.finish_rows(&mut waiting, report) {
-                return Ok(());
+                return self.not_stopped();
             }
             progress(place);
         }
         self.finish_rows(&mut waiting, report);
-        Ok(())
+        self.not_stopped()
+    }
+
+    /// Rows that failed with the disk are no fault of the table.
+    fn not_stopped(&self) -> Result<(), ArchiveError> {
+        if self.stopped { Err(ArchiveError::Stopped) } else { Ok(()) }
     }
 
     fn take_row(&mut self, table: &Table, row: &Row, dry: bool, by: &str) -> Result<Taken, ArchiveError> {

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use crate::access::Access;
 use crate::deposit::Draft;
 use crate::dublin_core::{DublinCore, Statement};
 
@@ -74,20 +73,7 @@ impl Columns {
     /// What a row says.
     pub(super) fn draft(&self, values: &[String], key: String, by: &str) -> Result<Draft, String> {
         let mut statements = Vec::new();
-        let mut draft = Draft {
-            metadata: DublinCore::default(),
-            language: None,
-            translation_of: None,
-            next_edition_of: None,
-            target: None,
-            access: Access::Public,
-            labels: Vec::new(),
-            original: false,
-            aliases: Vec::new(),
-            transferable: true,
-            key: Some(key),
-            by: by.to_owned(),
-        };
+        let mut draft = Draft { key: Some(key), ..Draft::new(by) };
         for ((column, name), value) in self.columns.iter().zip(&self.names).zip(values) {
             if value.is_empty() {
                 continue;

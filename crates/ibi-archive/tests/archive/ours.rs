@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ibi_archive::access::Access;
 use ibi_archive::archive::{self, FoundOnOpening};
 use ibi_archive::deposit::{Draft, Source};
 use ibi_archive::dublin_core::DublinCore;
@@ -71,20 +70,7 @@ impl Drop for Ours {
 
 /// A draft with a title and nothing else.
 pub(crate) fn titled(title: &str) -> Draft {
-    Draft {
-        metadata: DublinCore::parse(&format!("title={title}")).unwrap(),
-        language: None,
-        translation_of: None,
-        next_edition_of: None,
-        target: None,
-        access: Access::Public,
-        labels: Vec::new(),
-        original: false,
-        aliases: Vec::new(),
-        transferable: true,
-        key: None,
-        by: "tester".to_owned(),
-    }
+    Draft { metadata: DublinCore::parse(&format!("title={title}")).unwrap(), ..Draft::new("tester") }
 }
 
 /// Deposits what lies at a path; the label of the item, or why not.

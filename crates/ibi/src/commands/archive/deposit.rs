@@ -58,13 +58,7 @@ pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
         count(source.size(), "byte")
     ));
     notes(archive.holdings(), &holding, target)?;
-    let mut output = Output::new();
-    if command.json {
-        output.json(&shown::item(archive.holdings(), &holding, Role::Item, true)?)?;
-    } else {
-        output.text(format_args!("{}\n", shown::labels(&holding)))?;
-    }
-    output.flush()?;
+    shown::print(archive.holdings(), &holding, command.json)?;
     if !titled {
         say(format_args!(
             "its title is {} until you give another: --dc title=…",

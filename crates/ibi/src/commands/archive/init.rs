@@ -1,7 +1,6 @@
 //! `ibi archive init`.
 
 use ibi_archive::archive;
-use ibi_archive::keep::Role;
 use ibi_archive::mint;
 use ibi_id::Host;
 
@@ -9,7 +8,7 @@ use crate::cli::archive::Init;
 use crate::commands::archive::{shown, who};
 use crate::commands::minter::quoted;
 use crate::exit::{Answer, Failure};
-use crate::io::{Output, say};
+use crate::io::say;
 
 /// Items that a large Archive has.
 const MANY: u64 = 100_000_000;
@@ -33,13 +32,7 @@ pub(crate) fn run(command: &Init) -> Result<Answer, Failure> {
             "this filesystem has room for the inodes of some {items} items; for more, see docs/operations/capacity.md"
         ));
     }
-    let mut output = Output::new();
-    if command.json {
-        output.json(&shown::item(holdings, &service, Role::Item, true)?)?;
-    } else {
-        output.text(format_args!("{}\n", shown::labels(&service)))?;
-    }
-    output.flush()?;
+    shown::print(holdings, &service, command.json)?;
     say(format_args!("the Archive service is the item above, the first of this Archive"));
     say(format_args!("next: ibi archive deposit FILE --data {}", quoted(&folder.display().to_string())));
     Ok(Answer::Yes)

@@ -1,11 +1,9 @@
 //! `ibi archive remove`.
 
-use ibi_archive::keep::Role;
-
 use crate::cli::archive::Remove;
 use crate::commands::archive::{open, shown, who};
 use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::io::{printable, say};
 
 pub(crate) fn run(command: &Remove) -> Result<Answer, Failure> {
     let mut archive = open(&command.data.folder()?)?;
@@ -21,13 +19,7 @@ pub(crate) fn run(command: &Remove) -> Result<Answer, Failure> {
     let change = archive.prepare_removal(&command.ibi, &command.reason, &who(), command.purge)?;
     archive.commit(vec![change]).into_iter().collect::<Result<Vec<_>, _>>()?;
     let holding = archive.holdings().item(&holding.path)?;
-    let mut output = Output::new();
-    if command.json {
-        output.json(&shown::item(archive.holdings(), &holding, Role::Item, true)?)?;
-    } else {
-        output.text(format_args!("{}\n", shown::labels(&holding)))?;
-    }
-    output.flush()?;
+    shown::print(archive.holdings(), &holding, command.json)?;
     say(format_args!(
         "removed: a tombstone with its last metadata stays, and its labels are never used again"
     ));

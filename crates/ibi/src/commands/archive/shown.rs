@@ -141,6 +141,17 @@ pub(super) fn item<'a>(
     })
 }
 
+/// Prints an item that was changed: its labels, or all of it as JSON.
+pub(super) fn print(holdings: &Holdings, holding: &Holding, json: bool) -> Result<(), Failure> {
+    let mut output = Output::new();
+    if json {
+        output.json(&item(holdings, holding, Role::Item, true)?)?;
+    } else {
+        output.text(format_args!("{}\n", labels(holding)))?;
+    }
+    output.flush()
+}
+
 /// The labels of an item on a line, as `ibi mint` prints them.
 pub(super) fn labels(holding: &Holding) -> String {
     holding.item.labels.iter().collect::<Vec<_>>().join("\t")

@@ -6,7 +6,7 @@ use ibi_archive::keep::Role;
 use crate::cli::archive::Update;
 use crate::commands::archive::{bar, notes, open, shown, who};
 use crate::exit::{Answer, Failure};
-use crate::io::{Output, say};
+use crate::io::say;
 
 /// Bytes from which on a person wants to see progress.
 const LONG: u64 = 8 << 20;
@@ -39,13 +39,7 @@ pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
         say(format_args!("{} are metadata: the item that they describe has the new version", command.ibi));
     }
     notes(archive.holdings(), &holding, true)?;
-    let mut output = Output::new();
-    if command.json {
-        output.json(&shown::item(archive.holdings(), &holding, Role::Item, true)?)?;
-    } else {
-        output.text(format_args!("{}\n", shown::labels(&holding)))?;
-    }
-    output.flush()?;
+    shown::print(archive.holdings(), &holding, command.json)?;
     say(format_args!("version {} of {}", holding.version, holding.item.labels.primary()));
     Ok(Answer::Yes)
 }
