@@ -8,7 +8,7 @@ use std::time::Duration;
 use ibi_store::Journal;
 use ibi_store::KeepError;
 use ibi_store::content::ReadAt;
-use ibi_store::digests::BLOCK;
+use ibi_store::digests::{BLOCK, hex};
 use ibi_store::journal::Position;
 use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar_digest};
 use serde::{Deserialize, Serialize};
@@ -237,11 +237,8 @@ impl Look<'_, '_> {
 
     fn content_file(&mut self, file: &str, digest: &str) -> Result<(), ArchiveError> {
         let mut hash = Sha512::new();
-        if self.read(file, &mut |block| hash.update(block))? {
-            let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-            if found != digest {
-                self.found(file, Wrong::Changed);
-            }
+        if self.read(file, &mut |block| hash.update(block))? && hex(&hash.finalize()) != digest {
+            self.found(file, Wrong::Changed);
         }
         Ok(())
     }

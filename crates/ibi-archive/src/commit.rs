@@ -226,7 +226,7 @@ fn message(change: &Prepared) -> String {
         Verb::Update => "updated",
         Verb::Remove => "removed",
         Verb::Purge => "removed, bytes destroyed",
-        Verb::Declare | Verb::Adopt | Verb::Restore => change.verb.name(),
+        Verb::Declare | Verb::Adopt => change.verb.name(),
     };
     change.note.as_ref().map_or_else(|| what.to_owned(), |note| format!("{what}: {note}"))
 }

@@ -1,7 +1,7 @@
 //! What an item has (clause 2.2), as it is written in the item's object: `item.json` (`docs/formats/item.md`).
 
 use ibi_id::{Form, Label, ParseError};
-use ibi_store::digests::Digests;
+use ibi_store::digests::{Digests, hex};
 use ibi_store::records::{FileRecord, LabelRecord, LinkKind, LinkRecord, Role};
 use serde::{Deserialize, Serialize};
 
@@ -161,7 +161,7 @@ pub struct ItemFile {
 impl ItemFile {
     pub(crate) fn new(path: String, digests: &Digests) -> Self {
         let media = mime_guess::from_path(&path).first_or_octet_stream().to_string();
-        let blocks = digests.blocks.iter().map(|byte| format!("{byte:02x}")).collect();
+        let blocks = hex(&digests.blocks);
         Self { path, size: digests.size, media, blocks }
     }
 

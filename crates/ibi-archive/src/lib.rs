@@ -1,6 +1,9 @@
 //! The Archive.
 //!
-//! So far it mints. [`mint::Minter`] gives out labels under the prefixes of one subsystem and keeps the promise of
+//! It keeps items and mints their labels. [`archive::open`] opens an [`Archive`]: what is deposited is staged, prepared and
+//! committed, wholly or not at all (`docs/archive.md`); [`Holdings`] is what it holds, to be read.
+//!
+//! [`mint::Minter`] gives out labels under the prefixes of one subsystem and keeps the promise of
 //! the norm: never the same label twice, through any crash and any clock (clause 1.6 of `docs/formats/labels.md`).
 //!
 //! ```

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
+use ibi_store::digests::hex;
 use ibi_store::ocfl::logical;
 use sha2::{Digest as _, Sha256};
 
@@ -167,8 +168,8 @@ impl Table {
         let digest: [u8; 32] = hash.finalize().into();
         let before = self.seen.entry(digest).or_insert(0);
         *before += 1;
-        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Ok(Row { file, key: format!("table:{hex}:{before}"), values })
+        let name = hex(&digest[..16]);
+        Ok(Row { file, key: format!("table:{name}:{before}"), values })
     }
 }
 

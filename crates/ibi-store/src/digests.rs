@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use sha2::{Digest as _, Sha512};
 
-use crate::text::hex;
+pub use crate::text::hex;
 
 /// What is checked at a time.
 pub const BLOCK: usize = 1 << 20;

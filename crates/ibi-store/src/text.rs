@@ -70,7 +70,8 @@ pub(crate) fn runs(lines: &[(&str, &str)]) -> Option<Vec<Run>> {
     lines.iter().filter(|(name, _)| *name == "used").map(|(_, line)| run(line)).collect()
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Bytes as two hex digits each.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

@@ -5,6 +5,7 @@ use std::io::{Read, Write as _};
 use std::path::Path;
 
 use ibi_store::content::Head;
+use ibi_store::digests::hex;
 use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar};
 use ibi_store::{Content, KeepError, Tree};
 use sha2::{Digest as _, Sha512};
@@ -150,8 +151,7 @@ fn copy_checked(
         copied.bytes += read as u64;
         progress(read as u64);
     }
-    let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    if found != digest {
+    if hex(&hash.finalize()) != digest {
         let _ = fs::remove_file(partial);
         return Err(Trouble::Damaged(format!("{} is not what its digest says", from.display())));
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use ibi_store::digests::Digests;
+use ibi_store::digests::{Digests, hex};
 use ibi_store::ocfl::raw;
 use md5::Md5;
 use sha1::Sha1;
@@ -229,8 +229,4 @@ fn tag_bytes(path: &Path) -> Result<Vec<u8>, ArchiveError> {
         return Err(ArchiveError::Bag { path: path.to_owned(), what });
     }
     fs::read(path).map_err(ArchiveError::io("read", path))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

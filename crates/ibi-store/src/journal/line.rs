@@ -85,8 +85,6 @@ words! {
         Declare "declare",
         /// Found in the tree without a line that tells of it.
         Adopt "adopt",
-        /// Brought back from a backup.
-        Restore "restore",
     }
 }
 
