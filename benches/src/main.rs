@@ -4,7 +4,7 @@
 //!   of the ratios is judged.
 //! - `ibi-benches count OPERATION ROUNDS`: one operation so often that valgrind can count its instructions.
 //! - `ibi-benches mint FOLDER`: minting in a folder on a disk, beside a bare loop of append and fdatasync there.
-//! - `ibi-benches archive FOLDER IBI`: the built binary keeping items on that disk, beside hashing, copying, syncing,
+//! - `ibi-benches archive FOLDER IBI [NAME]`: the built binary keeping items on that disk, beside hashing, copying, syncing,
 //!   selecting and walking without it.
 //! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading its answer.
 
@@ -32,13 +32,14 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ids"] => compare(&Inputs::new(INPUTS)),
-        ["archive", folder, ibi] => archive::compare(folder, ibi),
+        ["archive", folder, ibi] => archive::compare(folder, ibi, None),
+        ["archive", folder, ibi, name] => archive::compare(folder, ibi, Some(name)),
         ["json", ibi] => json::compare(ibi),
         ["mint", folder] => mint::compare(folder),
         ["count", operation, rounds] => count(operation, rounds.parse().unwrap_or(0)),
         _ => {
             eprintln!(
-                "usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | archive FOLDER IBI | json IBI"
+                "usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | archive FOLDER IBI [NAME] | json IBI"
             );
             ExitCode::from(2)
         }

@@ -63,8 +63,11 @@ pub struct Holding {
 impl Holdings {
     /// The item that a label leads to, and which part of it (clause 1.3).
     pub fn find(&self, label: &str) -> Result<(Holding, Role), ArchiveError> {
-        let found = self.lookup(label)?;
-        match &found[..] {
+        let spelling = spelling(label)?;
+        if let Some((record, role)) = self.records.held(&spelling.folded)? {
+            return Ok((self.holding(record)?, role));
+        }
+        match &self.leads_to(&spelling)?[..] {
             [] => Err(self.absent(label)?),
             [Found { path, role, .. }] => Ok((self.item(path)?, *role)),
             several => {
@@ -75,9 +78,10 @@ impl Holdings {
     }
 
     pub(crate) fn lookup(&self, label: &str) -> Result<Vec<Found>, ArchiveError> {
-        let parsed = Label::parse(label)
-            .map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })?;
-        let spelling = Spelling::of(&parsed);
+        self.leads_to(&spelling(label)?)
+    }
+
+    fn leads_to(&self, spelling: &Spelling) -> Result<Vec<Found>, ArchiveError> {
         let mut found = self.records.find(&spelling.folded, &spelling.canonical)?;
         // An item may have several labels that are one identifier.
         found.dedup_by(|a, b| a.path == b.path);
@@ -179,6 +183,11 @@ impl Archive {
     pub(crate) fn now(&self) -> Instant {
         whole_second(&self.clock)
     }
+}
+
+fn spelling(label: &str) -> Result<Spelling, ArchiveError> {
+    Spelling::parse(label)
+        .map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })
 }
 
 pub(crate) fn whole_second(clock: &dyn Clock) -> Instant {

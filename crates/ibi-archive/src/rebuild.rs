@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, SyncSender};
 
 use ibi_store::content::Swept;
 use ibi_store::journal::{Entry, Journal, Position, State, Told, Verb};
-use ibi_store::records::Records;
+use ibi_store::records::{Full, Record, Records};
 use ibi_store::{Content, KeepError, SqliteRecords, Tree};
 
 use crate::ArchiveError;
@@ -14,8 +14,10 @@ use crate::archive::{Settings, index, lock, void_lines, whole_second};
 use crate::mint::clock::SystemClock;
 use crate::object::{Object, short};
 
-/// Objects that were read and wait to be recorded.
-const AHEAD: usize = 256;
+/// Objects that are read at a time, by how many threads, and how many times as many wait to be recorded.
+const BATCH: usize = 64;
+const READERS: usize = 2;
+const AHEAD: usize = 4;
 
 /// What rebuilding found.
 #[derive(Debug, Default)]
@@ -57,7 +59,7 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
     read_all(&content, |path, object| {
         progress(1);
         let adopt = Adopt { change: first + adopted.len() as u64, first, time: &time, by };
-        match object.and_then(|object| record(&records, &path, &object, &adopt)) {
+        match object.and_then(|object| record(&records, &path, object, &adopt)) {
             Ok(entry) => adopted.extend(entry),
             Err(error @ ArchiveError::Keep(KeepError::Index(_))) => return Err(error),
             Err(error) => {
@@ -80,38 +82,65 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
     Ok(rebuilt)
 }
 
-/// Reads all objects, on another core, in order.
+/// What reading an object gave: its digest, whether it is a tombstone, and what is recorded of it.
+type ReadObject = Result<(Object, Full), ArchiveError>;
+
+/// Reads all objects, on other cores, and hands them on in order.
 fn read_all(
     content: &Tree,
-    mut each: impl FnMut(String, Result<Object, ArchiveError>) -> Result<(), ArchiveError>,
+    mut each: impl FnMut(String, ReadObject) -> Result<(), ArchiveError>,
 ) -> Result<(), ArchiveError> {
-    let (send, objects) = mpsc::sync_channel(AHEAD);
     std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let all = match content.objects() {
-                Ok(all) => all,
-                Err(error) => return drop(send.send(Err(error))),
-            };
-            for path in all {
-                let read = path.map(|path| {
-                    let object = Object::read(content, &path);
-                    let object = object.and_then(|object| {
-                        object.ok_or_else(|| ArchiveError::Unknown { label: path.clone() })
-                    });
-                    (path, object)
-                });
-                // Nobody listens any more: the other side failed.
-                if send.send(read).is_err() {
-                    return;
+        let mut readers = Vec::new();
+        let mut filled = Vec::new();
+        for _ in 0..READERS {
+            let (paths, to_read) = mpsc::sync_channel::<Result<Vec<String>, KeepError>>(AHEAD);
+            let (read, objects) = mpsc::sync_channel(AHEAD);
+            readers.push(paths);
+            filled.push(objects);
+            scope.spawn(move || {
+                for paths in to_read {
+                    let batch =
+                        paths.map(|paths| paths.into_iter().map(|path| read_one(content, path)).collect());
+                    // Nobody listens any more: the other side failed.
+                    if read.send(batch).is_err() {
+                        return;
+                    }
                 }
-            }
-        });
-        for read in objects {
-            let (path, object) = read?;
-            each(path, object)?;
+            });
+        }
+        scope.spawn(move || hand_out(content, &readers));
+        // Each in its turn, as they were handed out; the first that has no more was the last.
+        for objects in filled.iter().cycle() {
+            let Ok(batch) = objects.recv() else { break };
+            let batch: Vec<(String, ReadObject)> = batch?;
+            batch.into_iter().try_for_each(|(path, object)| each(path, object))?;
         }
         Ok(())
     })
+}
+
+/// Walks the tree, and hands its objects out in batches.
+fn hand_out(content: &Tree, readers: &[SyncSender<Result<Vec<String>, KeepError>>]) {
+    let mut objects = match content.objects() {
+        Ok(objects) => objects,
+        Err(error) => return drop(readers.first().map(|reader| reader.send(Err(error)))),
+    };
+    for reader in readers.iter().cycle() {
+        let batch: Result<Vec<String>, KeepError> = objects.by_ref().take(BATCH).collect();
+        let is_last = !batch.as_ref().is_ok_and(|batch| batch.len() == BATCH);
+        if reader.send(batch).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn read_one(content: &Tree, path: String) -> (String, ReadObject) {
+    let object = Object::read(content, &path)
+        .and_then(|object| object.ok_or_else(|| ArchiveError::Unknown { label: path.clone() }))
+        // What the journal says of it is put in later.
+        .and_then(|object| object.full(&path, 0, State::Copy, 1).map(|full| (object, full)));
+    (path, object)
 }
 
 /// How an object is adopted that the journal does not tell of.
@@ -126,19 +155,14 @@ struct Adopt<'a> {
 fn record(
     records: &SqliteRecords,
     path: &str,
-    object: &Object,
+    (object, mut full): (Object, Full),
     adopt: &Adopt<'_>,
 ) -> Result<Option<Entry>, ArchiveError> {
-    for label in object.item.label_records() {
-        let found = records.find(&label.folded, &label.folded)?;
-        if let Some(other) = found.into_iter().find(|found| found.spelled) {
-            return Err(ArchiveError::Taken { label: label.folded, item: other.path });
-        }
-    }
-    let last = records.events(path)?.pop();
+    let last = records.last_event(path)?;
     let inventory = short(&object.digest);
     if let Some(last) = last.as_ref().filter(|last| last.inventory == inventory) {
-        records.put(&object.full(path, last.change, last.state, last.epoch)?)?;
+        full.record = Record { change: last.change, state: last.state, epoch: last.epoch, ..full.record };
+        records.put(&full)?;
         return Ok(None);
     }
     // Nobody declared it the Original here (clause 2.1).
@@ -160,7 +184,8 @@ fn record(
         key: None,
         note: None,
     };
-    records.put(&object.full(path, entry.change, state, epoch)?)?;
+    full.record = Record { change: entry.change, state, epoch, ..full.record };
+    records.put(&full)?;
     records.happened(&entry)?;
     Ok(Some(entry))
 }

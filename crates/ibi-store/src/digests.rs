@@ -84,11 +84,12 @@ pub fn copy(reader: &mut dyn Read, writer: &mut dyn Write) -> Result<Digests, Co
         let _ = send.send(first);
         loop {
             let mut block: Vec<u8> = spare.try_recv().unwrap_or_default();
-            block.clear();
-            let read = (&mut *reader).take(BLOCK as u64).read_to_end(&mut block);
-            if read.map_err(CopyError::Read)? == 0 {
+            block.resize(BLOCK, 0);
+            let read = fill(reader, &mut block).map_err(CopyError::Read)?;
+            if read == 0 {
                 break;
             }
+            block.truncate(read);
             one_block(&block, writer, &mut size, &mut blocks)?;
             let _ = send.send(block);
         }
@@ -96,6 +97,20 @@ pub fn copy(reader: &mut dyn Read, writer: &mut dyn Write) -> Result<Digests, Co
         let sha512 = beside.join().map_err(|_| CopyError::Read(io::ErrorKind::Other.into()))?;
         Ok(Digests { size, sha512, blocks })
     })
+}
+
+/// Reads until the block is full or nothing more comes: in as few calls as the reader lets.
+fn fill(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < block.len() {
+        match reader.read(&mut block[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 fn one_block(

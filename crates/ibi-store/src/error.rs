@@ -275,6 +275,14 @@ pub enum KeepError {
     /// The index database failed.
     #[error("the index failed: {0}. It can be made anew: `ibi archive rebuild`")]
     Index(#[from] rusqlite::Error),
+    /// A label that another item has.
+    #[error("{label} is a label of the item {path} already")]
+    LabelTaken {
+        /// The label, folded.
+        label: String,
+        /// The path of the item that has it.
+        path: String,
+    },
     /// There is no index.
     #[error("the index is missing: {} is not there. `ibi archive rebuild` makes it anew", .path.display())]
     NoIndex {

@@ -148,7 +148,9 @@ impl Reading {
     fn note(&mut self, told: &Told) {
         match told {
             Told::Entry(entry) => {
-                self.last_batch.retain(|other| other.batch == entry.batch);
+                if self.last_batch.first().is_some_and(|other| other.batch != entry.batch) {
+                    self.last_batch.clear();
+                }
                 self.last_batch.push(entry.clone());
             }
             Told::Void(void) => self.last_batch.retain(|entry| !void.contains(&entry.change)),

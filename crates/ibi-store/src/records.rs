@@ -120,6 +120,9 @@ pub trait Records: Send {
     /// where items with different spellings of one label were brought in (clause 1.3).
     fn find(&self, folded: &str, canonical: &str) -> Result<Vec<Found>, KeepError>;
 
+    /// The item that a label leads to which is spelled so, in one step, and what of it.
+    fn held(&self, folded: &str) -> Result<Option<(Record, Role)>, KeepError>;
+
     /// An item.
     fn item(&self, path: &str) -> Result<Option<Record>, KeepError>;
 
@@ -141,6 +144,9 @@ pub trait Records: Send {
     /// What happened to an item.
     fn events(&self, path: &str) -> Result<Vec<Entry>, KeepError>;
 
+    /// The last thing that happened to an item.
+    fn last_event(&self, path: &str) -> Result<Option<Entry>, KeepError>;
+
     /// Where an item links to.
     fn links(&self, path: &str) -> Result<Vec<LinkRecord>, KeepError>;
 
@@ -153,7 +159,9 @@ pub trait Records: Send {
     /// Begins to write.
     fn begin(&self) -> Result<(), KeepError>;
 
-    /// Writes an item, in the place of what was recorded of it.
+    /// Writes an item, in the place of what was recorded of it. [`KeepError::LabelTaken`] if another item has one of its
+    /// labels: nothing is recorded then of an item that is new, and all that was begun is to be rolled back of one that is
+    /// not.
     fn put(&self, item: &Full) -> Result<(), KeepError>;
 
     /// Takes an item out: its object is not there.

@@ -214,7 +214,7 @@ fn follow(records: &dyn Records, content: &dyn Content, lines: &[Entry]) -> Resu
     lines.iter().try_for_each(|entry| records.happened(entry))?;
     let paths: BTreeSet<&str> = lines.iter().map(|entry| entry.path.as_str()).collect();
     for path in paths {
-        let last = records.events(path)?.pop();
+        let last = records.last_event(path)?;
         if let Some((object, last)) = Object::read(content, path)?.zip(last) {
             records.put(&object.full(path, last.change, last.state, last.epoch)?)?;
         }

@@ -1,5 +1,6 @@
 //! What every store of records must do: exactly what [`MemoryRecords`] does, whatever is done to it.
 
+use crate::KeepError;
 use crate::journal::{Entry, Position, State, Verb};
 use crate::records::{
     FileRecord, Full, LabelRecord, LinkKind, LinkRecord, MemoryRecords, Record, Records, Role,
@@ -59,7 +60,20 @@ fn path(number: u64) -> String {
 fn step(store: &dyn Records, model: &dyn Records, chance: &mut Chance, change: u64) {
     let number = chance.below(PATHS);
     let both = [store, model];
-    match chance.below(8) {
+    match chance.below(9) {
+        8 => {
+            // A new item that claims a label of another one leaves nothing behind.
+            let mut item = item(PATHS, change, chance);
+            let role = Role::Alias;
+            let label = LabelRecord { folded: path(number), canonical: path(number), role };
+            item.labels.push(label);
+            if model.item(&path(number)).unwrap().is_some() {
+                both.iter().for_each(|records| {
+                    let refused = records.put(&item);
+                    assert!(matches!(refused, Err(KeepError::LabelTaken { path: taken, .. }) if taken == path(number)));
+                });
+            }
+        }
         0 => both.iter().for_each(|records| records.forget(&path(number)).unwrap()),
         1 => {
             let gone = [chance.below(change + 1), chance.below(change + 1)];
@@ -150,7 +164,7 @@ fn compare(store: &dyn Records, model: &dyn Records, chance: &mut Chance) {
     assert_eq!(store.list("", 100).unwrap(), model.list("", 100).unwrap());
     assert_eq!(store.list(&after, limit).unwrap(), model.list(&after, limit).unwrap());
     assert_eq!(store.changes(0, 100).unwrap(), model.changes(0, 100).unwrap());
-    for number in 0..PATHS {
+    for number in 0..=PATHS {
         let path = path(number);
         assert_eq!(store.item(&path).unwrap(), model.item(&path).unwrap());
         assert_eq!(store.files(&path, "", 100).unwrap(), model.files(&path, "", 100).unwrap());
@@ -158,6 +172,7 @@ fn compare(store: &dyn Records, model: &dyn Records, chance: &mut Chance) {
         assert_eq!(store.file(&path, "1é.txt").unwrap(), model.file(&path, "1é.txt").unwrap());
         assert_eq!(store.size(&path).unwrap(), model.size(&path).unwrap());
         assert_eq!(store.events(&path).unwrap(), model.events(&path).unwrap());
+        assert_eq!(store.last_event(&path).unwrap(), model.last_event(&path).unwrap());
         assert_eq!(store.links(&path).unwrap(), model.links(&path).unwrap());
         for kind in [LinkKind::Translation, LinkKind::Edition] {
             assert_eq!(store.linked(kind, &path).unwrap(), model.linked(kind, &path).unwrap());
@@ -170,6 +185,7 @@ fn compare(store: &dyn Records, model: &dyn Records, chance: &mut Chance) {
         ];
         for name in &names {
             assert_eq!(store.find(name, name).unwrap(), model.find(name, name).unwrap(), "{name}");
+            assert_eq!(store.held(name).unwrap(), model.held(name).unwrap(), "{name}");
         }
         let canonical = &names[3];
         assert_eq!(store.find("no/such", canonical).unwrap(), model.find("no/such", canonical).unwrap());

@@ -378,8 +378,8 @@ impl Write for Roomy<'_> {
     }
 }
 
-/// Syncs what was written while more arrives, so that the disk works meanwhile, and memory does not fill with what it has not
-/// taken yet.
+/// Syncs what was written while more arrives, so that the disk works meanwhile, and gives the memory back that the system
+/// keeps it in: a large file does not push out what others read, and the next bytes find warm pages.
 struct Behind {
     ahead: SyncSender<()>,
     thread: JoinHandle<io::Result<()>>,
@@ -389,7 +389,14 @@ impl Behind {
     fn start(file: &File) -> io::Result<Self> {
         let file = file.try_clone()?;
         let (ahead, written) = mpsc::sync_channel(1);
-        let thread = std::thread::spawn(move || written.into_iter().try_for_each(|()| file.sync_data()));
+        let thread = std::thread::spawn(move || {
+            written.into_iter().try_for_each(|()| {
+                file.sync_data()?;
+                // Only a hint: a filesystem that knows none does as well.
+                let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+                Ok(())
+            })
+        });
         Ok(Self { ahead, thread })
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::KeepError;
 use crate::journal::{Entry, Position};
-use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, Record, Records};
+use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, Record, Records, Role};
 
 /// Records in memory.
 #[derive(Debug, Default)]
@@ -47,6 +47,14 @@ impl Records for MemoryRecords {
         Ok(if spelled.is_empty() { found(false) } else { spelled })
     }
 
+    fn held(&self, folded: &str) -> Result<Option<(Record, Role)>, KeepError> {
+        let mut found = self.some(|item| {
+            let label = item.labels.iter().find(|label| label.folded == folded)?;
+            Some((item.record.clone(), label.role))
+        });
+        Ok(found.pop())
+    }
+
     fn item(&self, path: &str) -> Result<Option<Record>, KeepError> {
         Ok(self.state.borrow().items.get(path).map(|item| item.record.clone()))
     }
@@ -85,6 +93,10 @@ impl Records for MemoryRecords {
         Ok(self.state.borrow().events.values().filter(|event| event.path == path).cloned().collect())
     }
 
+    fn last_event(&self, path: &str) -> Result<Option<Entry>, KeepError> {
+        Ok(self.events(path)?.pop())
+    }
+
     fn links(&self, path: &str) -> Result<Vec<LinkRecord>, KeepError> {
         let mut links =
             self.state.borrow().items.get(path).map(|item| item.links.clone()).unwrap_or_default();
@@ -111,6 +123,12 @@ impl Records for MemoryRecords {
     }
 
     fn put(&self, item: &Full) -> Result<(), KeepError> {
+        for label in &item.labels {
+            let other = self.held(&label.folded)?.filter(|(other, _)| other.path != item.record.path);
+            if let Some((Record { path, .. }, _)) = other {
+                return Err(KeepError::LabelTaken { label: label.folded.clone(), path });
+            }
+        }
         self.state.borrow_mut().items.insert(item.record.path.clone(), item.clone());
         Ok(())
     }

@@ -5,14 +5,34 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
 
 use crate::journal::{Entry, Position, State, Verb};
-use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, Record, Records, Role};
+use crate::records::{FileRecord, Found, Full, LabelRecord, LinkKind, LinkRecord, Record, Records, Role};
 use crate::{KeepError, disk};
 
 /// The form of the tables. Another one is made anew, not migrated: nothing is kept here alone.
 const FORM: i64 = 1;
+
+// Texts of statements are put together at compile time: they are looked up by them at every call.
+macro_rules! record_columns {
+    () => {
+        "path, change, version, inventory, state, epoch, properties, metadata"
+    };
+}
+
+macro_rules! file_columns {
+    () => {
+        "name, content, size, sha512, media, blocks"
+    };
+}
+
+macro_rules! event_columns {
+    () => {
+        "path, change, batch, time, verb, version, inventory, state, epoch, agent, source, request, note"
+    };
+}
 
 const TABLES: &str = "
     CREATE TABLE followed (form BIGINT NOT NULL, next BIGINT NOT NULL, place BIGINT NOT NULL);
@@ -85,6 +105,8 @@ impl SqliteRecords {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.set_prepared_statement_cache_capacity(64);
+        // Plans are the same for all values: with partial indexes SQLite would make a new one at each call.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
         // In KiB, if negative: what a million items' upper pages take.
@@ -97,6 +119,7 @@ impl SqliteRecords {
     pub fn bulk(path: &Path) -> Result<Self, KeepError> {
         let records = Self(Connection::open(path)?);
         records.0.set_prepared_statement_cache_capacity(64);
+        records.0.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         records.0.execute_batch(
             "PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = -65536;",
         )?;
@@ -151,9 +174,23 @@ impl SqliteRecords {
         Ok(self.0.prepare_cached(sql)?.query_row(parameters, read).optional()?)
     }
 
-    fn run(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), KeepError> {
-        self.0.prepare_cached(sql)?.execute(parameters)?;
+    /// How many rows it changed.
+    fn run(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, KeepError> {
+        Ok(self.0.prepare_cached(sql)?.execute(parameters)?)
+    }
+
+    /// Takes out a new item of which no more than these labels was written.
+    fn take_back(&self, path: &str, labels: &[LabelRecord]) -> Result<(), KeepError> {
+        self.run("DELETE FROM item WHERE path = ?1", [path])?;
+        for label in labels {
+            self.run("DELETE FROM label WHERE folded = ?1", [&label.folded])?;
+        }
         Ok(())
+    }
+
+    fn taken(&self, label: &str) -> Result<KeepError, KeepError> {
+        let path = self.row("SELECT path FROM label WHERE folded = ?1", [label], |row| row.get(0))?;
+        Ok(KeepError::LabelTaken { label: label.to_owned(), path: path.unwrap_or_default() })
     }
 }
 
@@ -181,27 +218,42 @@ impl Records for SqliteRecords {
         Ok(found)
     }
 
+    fn held(&self, folded: &str) -> Result<Option<(Record, Role)>, KeepError> {
+        let sql = concat!(
+            "SELECT item.",
+            record_columns!(),
+            ", role FROM label JOIN item ON item.path = label.path WHERE folded = ?1"
+        );
+        self.row(sql, [folded], |row| Ok((record(row)?, role(row.get(8)?))))
+    }
+
     fn item(&self, path: &str) -> Result<Option<Record>, KeepError> {
-        self.row(&format!("SELECT {RECORD} FROM item WHERE path = ?1"), [path], record)
+        self.row(concat!("SELECT ", record_columns!(), " FROM item WHERE path = ?1"), [path], record)
     }
 
     fn list(&self, after: &str, limit: usize) -> Result<Vec<Record>, KeepError> {
-        let sql = format!("SELECT {RECORD} FROM item WHERE path > ?1 ORDER BY path LIMIT ?2");
-        self.rows(&sql, params![after, limit as i64], record)
+        let sql = concat!("SELECT ", record_columns!(), " FROM item WHERE path > ?1 ORDER BY path LIMIT ?2");
+        self.rows(sql, params![after, limit as i64], record)
     }
 
     fn changes(&self, after: u64, limit: usize) -> Result<Vec<Record>, KeepError> {
-        let sql = format!("SELECT {RECORD} FROM item WHERE change > ?1 ORDER BY change LIMIT ?2");
-        self.rows(&sql, params![after as i64, limit as i64], record)
+        let sql =
+            concat!("SELECT ", record_columns!(), " FROM item WHERE change > ?1 ORDER BY change LIMIT ?2");
+        self.rows(sql, params![after as i64, limit as i64], record)
     }
 
     fn files(&self, path: &str, after: &str, limit: usize) -> Result<Vec<FileRecord>, KeepError> {
-        let sql = format!("SELECT {FILE} FROM file WHERE path = ?1 AND name > ?2 ORDER BY name LIMIT ?3");
-        self.rows(&sql, params![path, after, limit as i64], file)
+        let sql = concat!(
+            "SELECT ",
+            file_columns!(),
+            " FROM file WHERE path = ?1 AND name > ?2 ORDER BY name LIMIT ?3"
+        );
+        self.rows(sql, params![path, after, limit as i64], file)
     }
 
     fn file(&self, path: &str, name: &str) -> Result<Option<FileRecord>, KeepError> {
-        self.row(&format!("SELECT {FILE} FROM file WHERE path = ?1 AND name = ?2"), [path, name], file)
+        let sql = concat!("SELECT ", file_columns!(), " FROM file WHERE path = ?1 AND name = ?2");
+        self.row(sql, [path, name], file)
     }
 
     fn size(&self, path: &str) -> Result<u64, KeepError> {
@@ -210,9 +262,14 @@ impl Records for SqliteRecords {
     }
 
     fn events(&self, path: &str) -> Result<Vec<Entry>, KeepError> {
-        let sql = "SELECT path, change, batch, time, verb, version, inventory, state, epoch, agent, source, request, note
-                   FROM event WHERE path = ?1 ORDER BY change";
+        let sql = concat!("SELECT ", event_columns!(), " FROM event WHERE path = ?1 ORDER BY change");
         self.rows(sql, [path], event)
+    }
+
+    fn last_event(&self, path: &str) -> Result<Option<Entry>, KeepError> {
+        let sql =
+            concat!("SELECT ", event_columns!(), " FROM event WHERE path = ?1 ORDER BY change DESC LIMIT 1");
+        self.row(sql, [path], event)
     }
 
     fn links(&self, path: &str) -> Result<Vec<LinkRecord>, KeepError> {
@@ -240,24 +297,35 @@ impl Records for SqliteRecords {
         let Record { path, change, version, inventory, state, epoch, properties, metadata } = record;
         let (change, epoch, state) = (*change as i64, *epoch as i64, state.name());
         let columns = params![path, change, version, inventory, state, epoch, properties, metadata];
-        let replaced = self.0.prepare_cached(
-            "UPDATE item SET change = ?2, version = ?3, inventory = ?4, state = ?5, epoch = ?6, properties = ?7,
-             metadata = ?8 WHERE path = ?1",
-        )?.execute(columns)?;
-        if replaced > 0 {
-            for table in ["label", "file", "link"] {
-                self.run(&format!("DELETE FROM {table} WHERE path = ?1"), [&record.path])?;
-            }
-        } else {
+        let sql = concat!(
+            "INSERT INTO item (",
+            record_columns!(),
+            ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING"
+        );
+        let is_new = self.run(sql, columns)? == 1;
+        if !is_new {
             let sql =
-                "INSERT INTO item (path, change, version, inventory, state, epoch, properties, metadata)
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+                "UPDATE item SET change = ?2, version = ?3, inventory = ?4, state = ?5, epoch = ?6, properties = ?7,
+                 metadata = ?8 WHERE path = ?1";
             self.run(sql, columns)?;
+            for sql in [
+                "DELETE FROM label WHERE path = ?1",
+                "DELETE FROM file WHERE path = ?1",
+                "DELETE FROM link WHERE path = ?1",
+            ] {
+                self.run(sql, [path])?;
+            }
         }
-        for label in labels {
+        for (number, label) in labels.iter().enumerate() {
             let canonical = Some(&label.canonical).filter(|canonical| **canonical != label.folded);
-            let sql = "INSERT INTO label (folded, canonical, role, path) VALUES (?1, ?2, ?3, ?4)";
-            self.run(sql, params![label.folded, canonical, label.role as i64, record.path])?;
+            let sql = "INSERT INTO label (folded, canonical, role, path) VALUES (?1, ?2, ?3, ?4)
+                       ON CONFLICT DO NOTHING";
+            if self.run(sql, params![label.folded, canonical, label.role as i64, path])? == 0 {
+                if is_new {
+                    self.take_back(path, &labels[..number])?;
+                }
+                return Err(self.taken(&label.folded)?);
+            }
         }
         for link in links {
             let sql = "INSERT INTO link (path, kind, target) VALUES (?1, ?2, ?3)";
@@ -303,13 +371,13 @@ impl Records for SqliteRecords {
             entry.key,
             entry.note
         ];
-        self.run(sql, parameters)
+        self.run(sql, parameters).map(drop)
     }
 
     fn did_not_happen(&self, changes: &[u64]) -> Result<(), KeepError> {
-        changes
-            .iter()
-            .try_for_each(|change| self.run("DELETE FROM event WHERE change = ?1", [*change as i64]))
+        changes.iter().try_for_each(|change| {
+            self.run("DELETE FROM event WHERE change = ?1", [*change as i64]).map(drop)
+        })
     }
 
     fn commit(&self, position: Position) -> Result<(), KeepError> {
@@ -351,9 +419,6 @@ fn cannot_write(error: &rusqlite::Error) -> bool {
         matches!(code, CannotOpen | DiskFull | PermissionDenied | ReadOnly | SystemIoFailure)
     })
 }
-
-const RECORD: &str = "path, change, version, inventory, state, epoch, properties, metadata";
-const FILE: &str = "name, content, size, sha512, media, blocks";
 
 fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     Ok(Record {
