@@ -4,6 +4,7 @@ mod opening;
 mod settings;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ibi_id::{Instant, Label};
 use ibi_store::journal::{Entry, Journal, State};
@@ -27,7 +28,7 @@ pub struct Holdings {
     /// Brought back from a backup, and not confirmed yet: another Archive may have the originals by now.
     pub(crate) restored: bool,
     pub(crate) records: Box<dyn Records>,
-    pub(crate) content: Box<dyn Content>,
+    pub(crate) content: Arc<dyn Content>,
 }
 
 /// An Archive that this process alone changes.
@@ -118,6 +119,36 @@ impl Holdings {
     /// The files of an item in order, after one.
     pub fn files(&self, path: &str, after: &str, limit: usize) -> Result<Vec<FileRecord>, ArchiveError> {
         Ok(self.records.files(path, after, limit)?)
+    }
+
+    /// One file of an item.
+    pub fn file(&self, path: &str, name: &str) -> Result<Option<FileRecord>, ArchiveError> {
+        Ok(self.records.file(path, name)?)
+    }
+
+    /// A file of an item as an older version had it.
+    pub fn file_of_version(
+        &self,
+        path: &str,
+        version: u32,
+        name: &str,
+    ) -> Result<Option<FileRecord>, ArchiveError> {
+        object::file_of_version(&*self.content, path, version, name)
+    }
+
+    /// Items in order of the last thing that happened to them, after one.
+    pub fn changes(&self, after: u64, limit: usize) -> Result<Vec<Holding>, ArchiveError> {
+        self.records.changes(after, limit)?.into_iter().map(|record| self.holding(record)).collect()
+    }
+
+    /// The number of the last thing that happened here.
+    pub fn last_change(&self) -> Result<u64, ArchiveError> {
+        Ok(self.records.position()?.next - 1)
+    }
+
+    /// The item that a request of this name made.
+    pub fn made_by(&self, key: &str) -> Result<Option<String>, ArchiveError> {
+        Ok(self.records.made_by(key)?)
     }
 
     /// The bytes of all files of an item.

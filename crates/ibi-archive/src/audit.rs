@@ -100,6 +100,11 @@ impl Holdings {
         Audit::interrupted(&self.data)
     }
 
+    /// The last audit, whether it came to its end or not.
+    pub fn last_audit(&self) -> Result<Option<Audit>, ArchiveError> {
+        Audit::read(&self.data)
+    }
+
     /// Audits one item, without a trace.
     pub fn audit_item(&self, path: &str, options: &Options<'_>) -> Result<Audit, ArchiveError> {
         let clock = SystemClock::new();

@@ -4,10 +4,13 @@ mod bag;
 mod labels;
 mod source;
 
+use std::path::PathBuf;
+
 use ibi_id::Granularity;
-use ibi_store::Staging;
+use ibi_store::digests::Digests;
 use ibi_store::journal::Verb;
 use ibi_store::ocfl::{ContentNames, Inventory, logical};
+use ibi_store::{Content, Staging};
 
 use crate::ArchiveError;
 use crate::access::Access;
@@ -78,6 +81,25 @@ pub struct Staged {
     pub(crate) files: Vec<StagedFile>,
 }
 
+/// A file that has arrived over the network, was hashed as it came, and lies on this machine.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// Its path below `doc/`, as the inventory has it.
+    pub(crate) name: String,
+    pub(crate) digests: Digests,
+    /// Where it lies; nothing if the version before has the same bytes.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Metadata of which no more is known than a title.
+pub(crate) fn titled(title: &str) -> Result<DublinCore, ArchiveError> {
+    let title = title.chars().filter(|c| !c.is_control()).collect::<String>();
+    let title = Statement::new(Element::Title, None, title);
+    title
+        .and_then(|title| DublinCore::new(vec![title]))
+        .map_err(|error| ArchiveError::Value(error.to_string()))
+}
+
 /// Told of each piece that arrives: how many bytes.
 pub type Progress<'a> = &'a dyn Fn(u64);
 
@@ -139,6 +161,25 @@ impl Archive {
         match twice {
             Some([file, _]) => Err(ArchiveError::Value(format!("{} is there twice", file.file.path))),
             _ => Ok(()),
+        }
+    }
+
+    /// Stages files that have arrived, without hashing them again.
+    pub(crate) fn stage_uploads(
+        &self,
+        uploads: &[Upload],
+        known: Option<&Inventory>,
+    ) -> Result<Staged, ArchiveError> {
+        let content = &self.holdings.content;
+        content.room()?;
+        let mut staged = Staged { staging: content.stage()?, files: Vec::new() };
+        match place_uploads(&**content, uploads, known, &mut staged) {
+            Ok(()) => Ok(staged),
+            Err(error) => {
+                // Swept at the next opening if not now.
+                let _ = content.discard(&staged.staging);
+                Err(error)
+            }
         }
     }
 
@@ -224,6 +265,30 @@ pub(crate) fn request(minter: &Minter, count: usize) -> Request {
     Request { count, granularity, max_wait: LONGEST_WAIT }
 }
 
+fn place_uploads(
+    content: &dyn Content,
+    uploads: &[Upload],
+    known: Option<&Inventory>,
+    staged: &mut Staged,
+) -> Result<(), ArchiveError> {
+    let mut names = ContentNames::default();
+    let mut stored = std::collections::HashSet::new();
+    for Upload { name, digests, file } in uploads {
+        let on_disk = names.name(&format!("{DOC}{name}"));
+        let have = known.is_some_and(|known| known.manifest.contains_key(&digests.sha512))
+            || !stored.insert(digests.sha512.clone());
+        if !have {
+            let missing = || ArchiveError::Value(format!("the bytes of {name} are not there"));
+            content.put_file(&staged.staging, &on_disk, file.as_deref().ok_or_else(missing)?)?;
+        }
+        let file = ItemFile::new(name.clone(), digests);
+        let stored = (!have).then_some(on_disk);
+        staged.files.push(StagedFile { file, sha512: digests.sha512.clone(), stored });
+    }
+    staged.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
+    Ok(())
+}
+
 /// A file may be named as it is on disk, or as the inventory has it.
 pub(crate) fn spelled_as(target: String, files: &[StagedFile]) -> String {
     let there = |name: &str| files.iter().any(|file| file.file.path == name);
@@ -241,10 +306,7 @@ pub(crate) fn default_target(files: &[StagedFile]) -> Option<String> {
 /// The Archive service, itself an item: Original, not transferable, without files (clause 2).
 pub(crate) fn deposit_service(archive: &mut Archive, by: &str) -> Result<(), ArchiveError> {
     let settings = archive.holdings.settings.clone();
-    let title = format!("Archive service {}", settings.service.primary());
-    let title = Statement::new(Element::Title, None, title);
-    let metadata = title.and_then(|title| DublinCore::new(vec![title]));
-    let metadata = metadata.map_err(|error| ArchiveError::Value(error.to_string()))?;
+    let metadata = titled(&format!("Archive service {}", settings.service.primary()))?;
     let staged = archive.stage(&Source::nothing(), None, &|_| ())?;
     let draft = Draft { metadata, transferable: false, ..Draft::new(by) };
     let mut change = archive.prepare_deposit(staged, draft)?;

@@ -192,6 +192,9 @@ pub enum ArchiveError {
     /// No label could be had.
     #[error("{0}")]
     Mint(#[from] Refusal),
+    /// What arrived over the network was cut off.
+    #[error("the file did not arrive whole: {0}. Nothing of it was kept: send it again")]
+    Arriving(std::io::Error),
     /// There is no Archive.
     #[error("there is no Archive in {}: `ibi archive init` starts one. If there was, is its disk mounted?", .data.display())]
     NoArchive {

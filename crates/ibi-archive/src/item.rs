@@ -167,18 +167,23 @@ impl ItemFile {
 
     /// As it is recorded, with where its bytes lie.
     pub(crate) fn record(&self, sha512: &str, content: &str) -> Option<FileRecord> {
-        let nibble = |digit: u8| char::from(digit).to_digit(16);
-        // Two digits are at most 255.
-        let byte = |pair: &[u8]| Some((nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?) as u8);
         Some(FileRecord {
             name: self.path.clone(),
             content: content.to_owned(),
             size: self.size,
             sha512: sha512.to_owned(),
             media: self.media.clone(),
-            blocks: self.blocks.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?,
+            blocks: unhex(&self.blocks)?,
         })
     }
+}
+
+/// Bytes that are written as two hex digits each.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let nibble = |digit: u8| char::from(digit).to_digit(16);
+    // Two digits are at most 255.
+    let byte = |pair: &[u8]| Some((nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?) as u8);
+    text.as_bytes().chunks(2).map(byte).collect()
 }
 
 /// A removal.

@@ -44,14 +44,20 @@ pub mod dublin_core;
 mod error;
 mod export;
 pub mod item;
-pub mod language;
 pub mod mint;
 mod object;
 pub mod rebuild;
+pub mod relations;
 mod rules;
+pub mod service;
 mod shown;
 pub mod table;
+pub mod told;
 mod update;
+pub mod web;
+
+/// The language of an item.
+pub use ibi_protocol::language;
 
 /// What the store says and has.
 pub mod keep {

@@ -4,7 +4,7 @@ use ibi_store::content::Head;
 use ibi_store::digests::sha512;
 use ibi_store::journal::State;
 use ibi_store::ocfl::Inventory;
-use ibi_store::records::{Full, Record};
+use ibi_store::records::{FileRecord, Full, Record};
 use ibi_store::{Content, KeepError};
 
 use crate::ArchiveError;
@@ -101,6 +101,29 @@ impl Object {
             files,
         })
     }
+}
+
+/// A file of an item as an older version had it; nothing if that version had none of this name.
+pub(crate) fn file_of_version(
+    content: &dyn Content,
+    path: &str,
+    version: u32,
+    name: &str,
+) -> Result<Option<FileRecord>, ArchiveError> {
+    let damaged = |what: String| ArchiveError::DamagedObject { path: path.to_owned(), what };
+    let Some(Head { inventory, .. }) = content.head(path)? else { return Ok(None) };
+    let mut inventory = Inventory::parse(&inventory).map_err(damaged)?;
+    inventory.head = format!("v{version}");
+    if inventory.last().is_none() {
+        return Ok(None);
+    }
+    let description = small_file(content, path, &inventory, DESCRIPTION)?;
+    let item = Item::parse(&description).map_err(|error| damaged(format!("{DESCRIPTION}: {error}")))?;
+    let logical = format!("{DOC}{name}");
+    let place = inventory.files().find(|(path, ..)| *path == logical);
+    let Some((_, digest, Some(place))) = place else { return Ok(None) };
+    let file = item.files.iter().find(|file| file.path == name);
+    Ok(file.and_then(|file| file.record(digest, place)))
 }
 
 /// Metadata as they are recorded.

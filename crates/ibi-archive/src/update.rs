@@ -5,7 +5,7 @@ use ibi_store::journal::{Entry, State, Verb};
 use crate::access::Access;
 use crate::archive::{Archive, Holding};
 use crate::commit::{Base, Prepared, StagedFile};
-use crate::deposit::{Progress, Source, Staged, check_not_ahead, default_target, spelled_as};
+use crate::deposit::{Progress, Source, Staged, Upload, check_not_ahead, default_target, spelled_as};
 use crate::dublin_core::{DublinCore, Statement};
 use crate::item::{Item, Removed};
 use crate::language::Language;
@@ -61,6 +61,13 @@ impl Changes {
     }
 }
 
+/// What is said of the version to come.
+struct Next {
+    item: Item,
+    metadata: DublinCore,
+    target_is_given: bool,
+}
+
 impl Archive {
     /// Prepares a new version of an item; nothing if it would be the same as the last one. Without a source, its files stay.
     pub fn prepare_update(
@@ -72,25 +79,55 @@ impl Archive {
         progress: Progress<'_>,
     ) -> Result<Option<Prepared>, ArchiveError> {
         let (holding, object) = self.to_change(label)?;
+        let next = self.described(&object, changes)?;
+        let source = source.filter(|source| !source.files().is_empty());
+        let staged = self.stage(source.unwrap_or(&Source::nothing()), Some(&object.inventory), progress)?;
+        self.new_version((holding, object), next, staged, source.is_none(), by)
+    }
+
+    /// The same with files that have arrived: all that the new version has.
+    pub(crate) fn prepare_update_uploaded(
+        &mut self,
+        label: &str,
+        uploads: &[Upload],
+        changes: Changes,
+        by: &str,
+    ) -> Result<Option<Prepared>, ArchiveError> {
+        let (holding, object) = self.to_change(label)?;
+        let next = self.described(&object, changes)?;
+        let staged = self.stage_uploads(uploads, Some(&object.inventory))?;
+        self.new_version((holding, object), next, staged, false, by)
+    }
+
+    /// What is said of the version to come.
+    fn described(&self, object: &Object, changes: Changes) -> Result<Next, ArchiveError> {
         let minter = mint::look(&self.holdings.data)?;
         changes.aliases.iter().try_for_each(|alias| check_not_ahead(&minter, alias).map(drop))?;
-        let mut item = changed(&object.item, &changes);
+        let item = changed(&object.item, &changes);
         let metadata = match changes.record {
             Some(record) => record,
             None => replaced(&object.metadata, changes.statements)?,
         };
-        let source = source.filter(|source| !source.files().is_empty());
-        let staged = self.stage(source.unwrap_or(&Source::nothing()), Some(&object.inventory), progress)?;
-        let Staged { staging, mut files } = staged;
-        if source.is_none() {
+        Ok(Next { item, metadata, target_is_given: changes.target.is_some() })
+    }
+
+    fn new_version(
+        &self,
+        (holding, object): (Holding, Object),
+        Next { mut item, metadata, target_is_given }: Next,
+        Staged { staging, mut files }: Staged,
+        files_stay: bool,
+        by: &str,
+    ) -> Result<Option<Prepared>, ArchiveError> {
+        if files_stay {
             files = kept(&object);
         } else if item
             .target
             .as_ref()
-            .is_some_and(|target| !files.iter().any(|file| file.file.path == *target))
-            && changes.target.is_none()
+            .is_none_or(|target| !files.iter().any(|file| file.file.path == *target))
+            && !target_is_given
         {
-            // The file that it opened is gone.
+            // The file that it opened is gone, or it had none.
             item.target = default_target(&files);
         }
         item.target = item.target.map(|target| spelled_as(target, &files));

@@ -7,6 +7,7 @@ mod memory;
 mod tree;
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 
 use crate::digests::{self, BLOCK, Digests};
 use crate::{FileRecord, KeepError};
@@ -65,6 +66,10 @@ pub trait Content: Send + Sync {
     /// Stages a file under a name of [`crate::ocfl::ContentNames`], in constant memory.
     fn put(&self, staging: &Staging, name: &str, bytes: &mut dyn Read) -> Result<Digests, KeepError>;
 
+    /// Stages a file that lies on this machine and was hashed when it came: without copying it, where that can be. The file
+    /// stays where it is.
+    fn put_file(&self, staging: &Staging, name: &str, file: &Path) -> Result<(), KeepError>;
+
     /// Takes a staged file back.
     fn take_back(&self, staging: &Staging, name: &str) -> Result<(), KeepError>;
 
@@ -112,7 +117,7 @@ pub trait Content: Send + Sync {
 }
 
 /// Bytes that can be read at any place.
-pub trait ReadAt: Send {
+pub trait ReadAt: Send + Sync {
     /// Fills a buffer from a place, or as much of it as there are bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 }

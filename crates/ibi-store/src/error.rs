@@ -292,6 +292,12 @@ pub enum KeepError {
     /// The index was made by another version of the program.
     #[error("the index has another form than this program's: `ibi archive rebuild` makes it anew")]
     OtherIndex,
+    /// The service's state was written by a newer program.
+    #[error("{} has a form that this program does not know: use the newer program that wrote it", .path.display())]
+    NewerService {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 impl KeepError {

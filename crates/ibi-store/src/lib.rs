@@ -26,6 +26,7 @@ mod marks;
 mod memory;
 pub mod ocfl;
 pub mod records;
+pub mod service;
 pub mod settings;
 mod text;
 
@@ -38,3 +39,4 @@ pub use lock::DataLock;
 pub use marks::{Boot, Edition, Mark, Marks, Run, Subsystem};
 pub use memory::MemoryMarks;
 pub use records::{FileRecord, MemoryRecords, Record, Records, SqliteRecords};
+pub use service::ServiceState;

@@ -10,6 +10,7 @@ mod mint;
 mod minter;
 
 use crate::cli::archive::Archive;
+use crate::cli::serve::Token;
 use crate::cli::{Command, Id, Minter};
 use crate::exit::{Answer, Failure};
 
@@ -34,6 +35,11 @@ pub(crate) fn run(command: Command) -> Result<Answer, Failure> {
         Command::Archive(Archive::Audit(command)) => archive::audit::run(&command),
         Command::Archive(Archive::Rebuild(command)) => archive::rebuild::run(&command),
         Command::Archive(Archive::Confirm(command)) => backup::confirm(&command),
+        Command::Archive(Archive::Serve(command)) => archive::serve::run(&command),
+        Command::Archive(Archive::Token(Token::Create(command))) => archive::token::create(&command),
+        Command::Archive(Archive::Token(Token::List(command))) => archive::token::list(&command),
+        Command::Archive(Archive::Token(Token::Revoke(command))) => archive::token::revoke(&command),
+        Command::Archive(Archive::Stats(command)) => archive::stats::run(&command),
         Command::Backup(command) => backup::backup(&command),
         Command::Restore(command) => backup::restore(&command),
         Command::Completions { shell } => completions::run(shell),

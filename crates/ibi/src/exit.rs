@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use ibi_archive::keep::KeepError;
+use ibi_archive::service::TokensError;
 use ibi_archive::{ArchiveError, Refusal};
 use ibi_id::ParseError;
 
@@ -51,6 +52,12 @@ pub(crate) enum Failure {
     NotSure(String),
     #[error("there is no home folder to keep data in: say --data DIR, or set IBI_DATA")]
     NoDataFolder,
+    #[error("cannot serve: {0}")]
+    Serve(#[source] std::io::Error),
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
+    #[error("the server of {} does not lend it: {error}. Stop the server, or run this as the user that it runs as", .data.display())]
+    NotLent { data: std::path::PathBuf, error: std::io::Error },
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
     #[error("cannot read standard input: {0}")]
@@ -66,7 +73,10 @@ impl Failure {
         match self {
             Failure::Label { .. } | Failure::Build(_) | Failure::Granularity2011 | Failure::NoDataFolder => 2,
             Failure::Read(_) | Failure::Write(_) | Failure::WriteFile { .. } | Failure::Random(_) => 3,
-            Failure::Refused(_) | Failure::NotSure(_) => 4,
+            Failure::Serve(_) => 3,
+            Failure::Tokens(TokensError::Unknown { .. }) => 1,
+            Failure::Tokens(_) => 3,
+            Failure::Refused(_) | Failure::NotSure(_) | Failure::NotLent { .. } => 4,
             Failure::Usage(_) => 2,
             Failure::Archive(error) => of_archive(error),
         }

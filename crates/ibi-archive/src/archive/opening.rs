@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use ibi_store::content::Swept;
 use ibi_store::journal::{Entry, Journal, Position, Reading, Told};
@@ -131,7 +132,7 @@ fn holdings(data: &Path, settings: Settings) -> Result<Holdings, ArchiveError> {
         restored: crate::backup::is_restored(data),
         settings,
         records: Box::new(SqliteRecords::open(&index(data))?),
-        content: Box::new(Tree::open(data)?),
+        content: Arc::new(Tree::open(data)?),
     })
 }
 

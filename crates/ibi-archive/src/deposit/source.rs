@@ -12,7 +12,7 @@ use ibi_store::digests::{self, CopyError, Digests};
 use crate::ArchiveError;
 use crate::deposit::Progress;
 use crate::deposit::bag::{self, Expected, Hash};
-use crate::dublin_core::{DublinCore, Element, Statement};
+use crate::dublin_core::DublinCore;
 use crate::item::Item;
 
 /// What a path that was given turned out to be.
@@ -171,11 +171,7 @@ impl Source {
 
     /// A title, where nobody gives one: the name of the file or folder.
     pub(crate) fn default_metadata(&self) -> Result<DublinCore, ArchiveError> {
-        let title = self.title.chars().filter(|c| !c.is_control()).collect::<String>();
-        let title = Statement::new(Element::Title, None, title);
-        title
-            .and_then(|title| DublinCore::new(vec![title]))
-            .map_err(|error| ArchiveError::Value(error.to_string()))
+        crate::deposit::titled(&self.title)
     }
 
     /// Folders without anything in them: those are not kept.

@@ -20,6 +20,7 @@ pub fn content<C: Content>(mut store: C, mut reopen: impl FnMut(C) -> C) {
     store = reopen(store);
     a_replacement_leaves_nothing_else(&store);
     one_object_never_contains_another(&store);
+    a_file_that_lies_here_is_staged_as_it_is(&store);
     what_is_staged_can_be_taken_back(&store);
     store = reopen(store);
     interrupted_work_is_swept(&store);
@@ -164,6 +165,25 @@ fn what_is_staged_can_be_taken_back(store: &impl Content) {
     assert!(store.open("test/y/2026/02.02.00.00", "v1/content/doc/sub/b").is_err());
 }
 
+fn a_file_that_lies_here_is_staged_as_it_is(store: &impl Content) {
+    let file = std::env::temp_dir().join(format!(
+        "ibi-conformance-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    std::fs::write(&file, b"from a file").unwrap();
+    let staging = store.stage().unwrap();
+    store.put_file(&staging, "doc/sub/c", &file).unwrap();
+    let inventory = inventory(None, &[("doc/sub/c", b"from a file")], &["doc/sub/c"]);
+    publish(store, &staging, "test/w/2026/02.02.00.00", &inventory, false).unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), b"from a file", "it stays where it is");
+    std::fs::remove_file(&file).unwrap();
+    let kept = store.open("test/w/2026/02.02.00.00", "v1/content/doc/sub/c").unwrap();
+    let mut buffer = [0; 20];
+    let read = kept.read_at(&mut buffer, 0).unwrap();
+    assert_eq!(&buffer[..read], b"from a file");
+}
+
 fn interrupted_work_is_swept(store: &impl Content) {
     // Stagings that were not discarded, here and before, all go.
     let _ = staged(store, &[("doc/a", b"four")]);
@@ -172,7 +192,7 @@ fn interrupted_work_is_swept(store: &impl Content) {
     assert!(swept.stagings >= 1 && swept.bytes >= 4, "{swept:?}");
     assert_eq!(store.sweep().unwrap().stagings, 0, "once");
     assert!(store.is_swept().unwrap());
-    assert_eq!(store.objects().unwrap().count(), 3, "and nothing else does");
+    assert_eq!(store.objects().unwrap().count(), 4, "and nothing else does");
 }
 
 fn blocks_are_checked(store: &impl Content) {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::KeepError;
@@ -55,6 +56,11 @@ impl Content for MemoryContent {
         let digests = Digests::of(&all);
         self.state().staged.entry(staging.0).or_default().insert(name.to_owned(), all);
         Ok(digests)
+    }
+
+    fn put_file(&self, staging: &Staging, name: &str, file: &Path) -> Result<(), KeepError> {
+        let bytes = std::fs::read(file).map_err(KeepError::io("read", file))?;
+        self.put(staging, name, &mut &bytes[..]).map(drop)
     }
 
     fn take_back(&self, staging: &Staging, name: &str) -> Result<(), KeepError> {

@@ -8,6 +8,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use ibi_archive::access::Access;
 use ibi_archive::language::Language;
 
+use crate::cli::serve::{Serve, Stats, Token};
 use crate::cli::{Data, address, host, port};
 
 #[derive(Subcommand)]
@@ -22,6 +23,10 @@ pub(crate) enum Archive {
     Audit(Audit),
     Rebuild(Rebuild),
     Confirm(Confirm),
+    Serve(Serve),
+    #[command(subcommand)]
+    Token(Token),
+    Stats(Stats),
 }
 
 /// Start an Archive: once, by name

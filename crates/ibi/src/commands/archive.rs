@@ -8,15 +8,20 @@ pub(super) mod init;
 pub(super) mod list;
 pub(super) mod rebuild;
 pub(super) mod remove;
+pub(super) mod serve;
 pub(super) mod show;
 mod shown;
+pub(super) mod stats;
+pub(super) mod token;
 pub(super) mod update;
 
 use std::io::IsTerminal as _;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use ibi_archive::archive::{self, FoundOnOpening};
+use ibi_archive::service::borrow::{self, Borrowed};
 use ibi_archive::{Archive, ArchiveError, Holding, Holdings};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -39,10 +44,37 @@ fn account() -> Option<String> {
     found.first().map(|name| (*name).to_owned())
 }
 
-fn open(data: &Path) -> Result<Archive, Failure> {
+/// An Archive that this command alone changes; borrowed from its server, if it is on line.
+struct Opened {
+    archive: Archive,
+    // After the Archive: it is free when it is given back.
+    _borrowed: Option<Borrowed>,
+}
+
+impl Deref for Opened {
+    type Target = Archive;
+
+    fn deref(&self) -> &Archive {
+        &self.archive
+    }
+}
+
+impl DerefMut for Opened {
+    fn deref_mut(&mut self) -> &mut Archive {
+        &mut self.archive
+    }
+}
+
+fn open(data: &Path) -> Result<Opened, Failure> {
+    let borrowed = borrowed(data)?;
     let (archive, found) = archive::open(data, &who())?;
     tell(&found);
-    Ok(archive)
+    Ok(Opened { archive, _borrowed: borrowed })
+}
+
+/// Asks the server of a folder for it, if there is one.
+pub(super) fn borrowed(data: &Path) -> Result<Option<Borrowed>, Failure> {
+    borrow::borrow(data).map_err(|error| Failure::NotLent { data: data.to_owned(), error })
 }
 
 fn open_to_read(data: &Path) -> Result<Holdings, Failure> {

@@ -4,7 +4,7 @@ use ibi_archive::backup::{self, Copied};
 use serde::Serialize;
 
 use crate::cli::archive::{Backup, Confirm, Restore};
-use crate::commands::archive::{counter, rebuild, who};
+use crate::commands::archive::{borrowed, counter, rebuild, who};
 use crate::commands::minter::quoted;
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
@@ -45,7 +45,9 @@ pub(super) fn restore(command: &Restore) -> Result<Answer, Failure> {
 }
 
 pub(super) fn confirm(command: &Confirm) -> Result<Answer, Failure> {
-    if backup::confirm(&command.data.folder()?)? {
+    let data = command.data.folder()?;
+    let _borrowed = borrowed(&data)?;
+    if backup::confirm(&data)? {
         say(format_args!("its originals answer Original again"));
     } else {
         say(format_args!("there was nothing to confirm: this Archive was not restored from a backup"));

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::cli::Mint;
+use crate::commands::archive::borrowed;
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, say};
 
@@ -17,7 +18,9 @@ use crate::io::{Output, say};
 const NOTICED: Duration = Duration::from_millis(500);
 
 pub(super) fn run(command: &Mint) -> Result<Answer, Failure> {
-    let minter = mint::open(&command.data.folder()?, SystemClock::new(), Limits::default())?;
+    let data = command.data.folder()?;
+    let _borrowed = borrowed(&data)?;
+    let minter = mint::open(&data, SystemClock::new(), Limits::default())?;
     let finest = match minter.subsystem().edition {
         Edition::Rtc2015 => Granularity::NANOSECOND,
         Edition::Nbr2011 => Granularity::SECOND,

@@ -8,6 +8,7 @@ use ibi_id::Host;
 use serde::Serialize;
 
 use crate::cli::{Edition, MinterInit, MinterRecover, MinterShow};
+use crate::commands::archive::borrowed;
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, say};
 
@@ -101,6 +102,7 @@ struct Recovered {
 
 pub(super) fn recover(command: &MinterRecover) -> Result<Answer, Failure> {
     let folder = command.data.folder()?;
+    let _borrowed = borrowed(&folder)?;
     let recovered = mint::recover(&folder, &SystemClock::new())?;
     let (now, last) = (recovered.now, recovered.last);
     if command.json {

@@ -6,6 +6,7 @@ use ibi_archive::Holdings;
 use ibi_archive::deposit::{Origin, Source};
 use ibi_archive::keep::Role;
 use ibi_archive::table::{Outcome, Report, Table, with_metadata};
+use ibi_archive::told::Told;
 use serde::Serialize;
 
 use crate::cli::archive::Deposit;
@@ -79,7 +80,7 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten)]
-    item: Option<shown::Item<'a>>,
+    item: Option<Told<'a>>,
 }
 
 fn rows(data: &Path, path: &Path, dry: bool, json: bool) -> Result<Answer, Failure> {
@@ -156,8 +157,7 @@ fn tell(holdings: &Holdings, report: &Report, json: bool, output: &mut Output) -
     };
     let holding = path.map(|path| holdings.item(path)).transpose()?;
     if json {
-        let item =
-            holding.as_ref().map(|holding| shown::item(holdings, holding, Role::Item, false)).transpose()?;
+        let item = holding.as_ref().map(|holding| Told::of(holdings, holding, Role::Item)).transpose()?;
         return output.json(&Row { line: report.line, file: &report.file, status, error, item });
     }
     let what = holding.as_ref().map(shown::labels).or(error).unwrap_or_default();

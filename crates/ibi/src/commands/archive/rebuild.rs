@@ -4,7 +4,7 @@ use ibi_archive::rebuild::{self, Rebuilt};
 use serde::Serialize;
 
 use crate::cli::archive::Rebuild;
-use crate::commands::archive::{counter, who};
+use crate::commands::archive::{borrowed, counter, who};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
@@ -24,7 +24,9 @@ struct Damaged<'a> {
 
 pub(crate) fn run(command: &Rebuild) -> Result<Answer, Failure> {
     let progress = counter("items");
-    let rebuilt = rebuild::rebuild(&command.data.folder()?, &who(), &|items| progress.inc(items))?;
+    let data = command.data.folder()?;
+    let _borrowed = borrowed(&data)?;
+    let rebuilt = rebuild::rebuild(&data, &who(), &|items| progress.inc(items))?;
     progress.finish_and_clear();
     if command.json {
         let damaged = rebuilt.damaged.iter().map(|(item, what)| Damaged { item, what }).collect();

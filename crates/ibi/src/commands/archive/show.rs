@@ -1,5 +1,7 @@
 //! `ibi archive show`.
 
+use ibi_archive::told::Told;
+
 use crate::cli::archive::Show;
 use crate::commands::archive::{open_to_read, shown};
 use crate::exit::{Answer, Failure};
@@ -10,7 +12,7 @@ pub(crate) fn run(command: &Show) -> Result<Answer, Failure> {
     let (holding, role) = holdings.find(&command.ibi)?;
     let mut output = Output::new();
     if command.json {
-        output.json(&shown::item(&holdings, &holding, role, true)?)?;
+        output.json(&Told::of(&holdings, &holding, role)?.with_history(&holdings)?)?;
     } else {
         shown::write(&holdings, &holding, role, &mut output)?;
     }

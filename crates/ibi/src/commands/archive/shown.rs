@@ -1,151 +1,18 @@
 //! An item as commands print it: `docs/formats/archive-json.md`.
 
-use ibi_archive::dublin_core::{DublinCore, Element};
-use ibi_archive::item::{Labels, Removed};
-use ibi_archive::keep::{Entry, FileRecord, Role, State};
+use ibi_archive::dublin_core::Element;
+use ibi_archive::keep::{Role, State};
+use ibi_archive::told::Told;
 use ibi_archive::{Holding, Holdings};
-use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::io::{Output, printable};
-
-/// Files and items that are read at a time.
-pub(super) const PAGE: usize = 1000;
-
-#[derive(Serialize)]
-pub(super) struct Item<'a> {
-    #[serde(flatten)]
-    labels: &'a Labels,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    aliases: &'a [String],
-    contenttype: &'static str,
-    /// Of metadata: what they describe.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    describes: Option<&'a str>,
-    state: &'static str,
-    transferable: bool,
-    version: u32,
-    created: &'a str,
-    updated: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    translation_of: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_edition_of: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<&'a str>,
-    access: String,
-    metadata: Metadata<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    removed: Option<&'a Removed>,
-    path: &'a str,
-    files: Vec<File>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    history: Option<Vec<Event>>,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    #[serde(flatten)]
-    labels: &'a Labels,
-    dc: &'a DublinCore,
-}
-
-#[derive(Serialize)]
-struct File {
-    path: String,
-    size: u64,
-    #[serde(rename = "type")]
-    media: String,
-    sha512: String,
-}
-
-#[derive(Serialize)]
-struct Event {
-    change: u64,
-    time: String,
-    event: &'static str,
-    version: u32,
-    state: &'static str,
-    by: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
-
-impl From<FileRecord> for File {
-    fn from(file: FileRecord) -> Self {
-        Self { path: file.name, size: file.size, media: file.media, sha512: file.sha512 }
-    }
-}
-
-impl From<Entry> for Event {
-    fn from(entry: Entry) -> Self {
-        Self {
-            change: entry.change,
-            time: entry.time,
-            event: entry.verb.name(),
-            version: entry.version,
-            state: entry.state.name(),
-            by: entry.by,
-            note: entry.note,
-        }
-    }
-}
-
-/// All files of an item.
-fn files(holdings: &Holdings, path: &str) -> Result<Vec<File>, Failure> {
-    let mut files = Vec::new();
-    let mut after = String::new();
-    loop {
-        let page = holdings.files(path, &after, PAGE)?;
-        let Some(last) = page.last() else { return Ok(files) };
-        after.clone_from(&last.name);
-        files.extend(page.into_iter().map(File::from));
-    }
-}
-
-/// An item as JSON says it. Asked for by a label of its metadata, it is that which is told of.
-pub(super) fn item<'a>(
-    holdings: &Holdings,
-    holding: &'a Holding,
-    role: Role,
-    with_history: bool,
-) -> Result<Item<'a>, Failure> {
-    let item = &holding.item;
-    let history = match with_history {
-        true => Some(holdings.history(&holding.path)?.into_iter().map(Event::from).collect()),
-        false => None,
-    };
-    let of_item = role != Role::Metadata;
-    Ok(Item {
-        labels: if of_item { &item.labels } else { &item.metadata },
-        aliases: if of_item { &item.aliases } else { &[] },
-        contenttype: if of_item { "Data" } else { "Metadata" },
-        describes: (!of_item).then(|| item.labels.primary()),
-        state: holding.state.name(),
-        transferable: item.transferable,
-        version: holding.version,
-        created: &item.created,
-        updated: &item.updated,
-        language: item.language.map(|language| language.to_string()),
-        translation_of: item.translation_of.as_deref(),
-        next_edition_of: item.next_edition_of.as_deref(),
-        target: item.target.as_deref().filter(|_| of_item),
-        access: item.access.to_string(),
-        metadata: Metadata { labels: &item.metadata, dc: &holding.metadata },
-        removed: item.removed.as_ref(),
-        path: &holding.path,
-        files: if of_item { files(holdings, &holding.path)? } else { Vec::new() },
-        history,
-    })
-}
 
 /// Prints an item that was changed: its labels, or all of it as JSON.
 pub(super) fn print(holdings: &Holdings, holding: &Holding, json: bool) -> Result<(), Failure> {
     let mut output = Output::new();
     if json {
-        output.json(&item(holdings, holding, Role::Item, true)?)?;
+        output.json(&Told::of(holdings, holding, Role::Item)?.with_history(holdings)?)?;
     } else {
         output.text(format_args!("{}\n", labels(holding)))?;
     }
@@ -169,7 +36,7 @@ pub(super) fn write(
     role: Role,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let shown = item(holdings, holding, role, true)?;
+    let shown = Told::of(holdings, holding, role)?.with_history(holdings)?;
     let mut line = |name: &str, value: &str| output.text(format_args!("{name:<16} {}\n", printable(value)));
     for (name, label) in
         [("rep", &shown.labels.rep), ("ibip", &shown.labels.ibip), ("legacy", &shown.labels.legacy)]

@@ -1,0 +1,166 @@
+//! What a resolver is answered that asks for an item (clause 3.4).
+
+use std::net::IpAddr;
+
+use ibi_id::Label;
+use ibi_protocol::{FilePath, Forms, Pairs, Part, Relation, UrlRequest};
+use ibi_store::journal::State;
+use ibi_store::ocfl::logical;
+
+use crate::archive::{Holding, Holdings};
+use crate::item::Labels;
+use crate::relations::{Led, What};
+use crate::service::UrlKeys;
+use crate::service::address::{self, Address};
+use crate::{ArchiveError, keep};
+
+/// What an answer needs besides what is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Where this Archive is.
+    pub address: &'a Address,
+    /// Makes the `urlkey`.
+    pub keys: &'a UrlKeys,
+    /// Now, in seconds since the Unix epoch.
+    pub now: i64,
+}
+
+/// The answer to a urlRequest; without pairs if the item is not here.
+pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> Result<Pairs, ArchiveError> {
+    let label = &request.ibi;
+    let (holding, role) = match holdings.find(label) {
+        Ok(found) => found,
+        // Also one whose object is missing: this Archive cannot serve it.
+        Err(ArchiveError::Unknown { .. } | ArchiveError::Lost { .. } | ArchiveError::Ambiguous { .. }) => {
+            return Ok(Pairs::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let from = Led::new(holding, role);
+    let mut pairs = Pairs::new();
+    pairs.push("archiveaddress", &asked.address.archive);
+    forms(&holdings.settings().service).push_to(&mut pairs, "ibi.archiveservice");
+    pairs.push("ibi.platformsoftware", "");
+    forms(from.labels()).push_to(&mut pairs, "ibi");
+    if from.holding.state == State::Deleted {
+        pairs.push("state", State::Deleted.name());
+        pairs.push("timestamp", &from.holding.item.updated);
+        pairs.sort();
+        return Ok(pairs);
+    }
+    if !from.labels().iter().any(|own| is_same(own, label)) {
+        pairs.push("ibi.alias", label);
+    }
+    let wanted = &request.verbs.relation;
+    if wanted.parts().contains(&Part::LastEdition)
+        && let What::Item = from.what
+        && let Some(next) = holdings.next_edition(&from.holding)?
+    {
+        forms(&next.item.labels).push_to(&mut pairs, "ibi.nextedition");
+    }
+    let offers = holdings.offers(&from, wanted)?;
+    for (relation, led) in &offers.leading {
+        forms(led.labels()).push_to(&mut pairs, format!("ibi{relation}"));
+    }
+    let client = request.client.first().copied();
+    let mut led_to = Vec::new();
+    for (relation, led) in &offers.whole {
+        if push_offer(holdings, &mut pairs, relation, led, request, client, asked)? {
+            led_to.push(&led.holding.path);
+        }
+    }
+    led_to.dedup();
+    // Of several items, one of which will be chosen, the key is that of the one that was asked for.
+    match led_to[..] {
+        [] => {}
+        [one] => pairs.push("urlkey", &asked.keys.make(asked.now, one)),
+        _ => pairs.push("urlkey", &asked.keys.make(asked.now, &from.holding.path)),
+    }
+    pairs.sort();
+    Ok(pairs)
+}
+
+/// The pairs of one relation; whether it has a URL.
+fn push_offer(
+    holdings: &Holdings,
+    pairs: &mut Pairs,
+    relation: &Relation,
+    led: &Led,
+    request: &UrlRequest,
+    client: Option<IpAddr>,
+    asked: &Asked<'_>,
+) -> Result<bool, ArchiveError> {
+    if !relation.is_empty() {
+        forms(led.labels()).push_to(pairs, format!("ibi{relation}"));
+    }
+    let holding = &led.holding;
+    if holding.state == State::Deleted {
+        return Ok(false);
+    }
+    let place = place(holdings, led, request, client, asked.now)?;
+    let Some((path, kind)) = place else { return Ok(false) };
+    pairs.push(format!("url{relation}"), &asked.address.url(&path));
+    pairs.push(format!("contenttype{relation}"), kind);
+    pairs.push(format!("state{relation}"), holding.state.name());
+    pairs.push(format!("timestamp{relation}"), &holding.item.updated);
+    Ok(true)
+}
+
+/// Where a client is sent, and whether it finds data or metadata there; nothing if there is no such file.
+fn place(
+    holdings: &Holdings,
+    led: &Led,
+    request: &UrlRequest,
+    client: Option<IpAddr>,
+    now: i64,
+) -> Result<Option<(String, &'static str)>, ArchiveError> {
+    const DATA: &str = "Data";
+    const METADATA: &str = "Metadata";
+    let (holding, labels) = (&*led.holding, &led.holding.item.labels);
+    if led.what != What::Item {
+        // A page has no files in it.
+        let page = request.file.is_none() || request.verbs.file_list;
+        return Ok(page.then(|| (address::metadata(holding, &led.what), METADATA)));
+    }
+    if request.verbs.file_list {
+        return Ok(Some((address::file_list(labels), DATA)));
+    }
+    let name = match &request.file {
+        Some(file) => match file_name(holdings, holding, file)? {
+            Some(name) => Some(name),
+            None => return Ok(None),
+        },
+        None => holding.item.target.clone(),
+    };
+    // Clause 3.4: who may not open it gets the metadata.
+    if !may_open(holding, client, now) {
+        return Ok(Some((address::metadata(holding, &What::Item), METADATA)));
+    }
+    Ok(Some((name.map_or_else(|| address::item(labels), |name| address::file(labels, &name)), DATA)))
+}
+
+/// Whether a client may open the files of an item. Of one who is not known, only what is open to all.
+pub fn may_open(holding: &Holding, client: Option<IpAddr>, now: i64) -> bool {
+    let nobody = IpAddr::from([0, 0, 0, 0]);
+    holding.item.access.allows(client.unwrap_or(nobody), now)
+}
+
+/// The name of a file in the inventory.
+fn file_name(
+    holdings: &Holdings,
+    holding: &Holding,
+    file: &FilePath,
+) -> Result<Option<String>, ArchiveError> {
+    let bytes = file.as_bytes();
+    let Ok(name) = logical(bytes.strip_prefix(b"/").unwrap_or(bytes)) else { return Ok(None) };
+    Ok(holdings.file(&holding.path, &name)?.map(|file: keep::FileRecord| file.name))
+}
+
+/// Whether two spellings are one identifier (clause 1.3).
+fn is_same(a: &str, b: &str) -> bool {
+    Label::parse(a).ok().zip(Label::parse(b).ok()).is_some_and(|(a, b)| a == b)
+}
+
+fn forms(labels: &Labels) -> Forms {
+    Forms::new(labels.iter().filter_map(|label| Some(Label::parse(label).ok()?.into_owned())))
+}

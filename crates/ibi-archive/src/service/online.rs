@@ -1,0 +1,72 @@
+//! Going on line and off line: the resolver is told, again and again until it has heard (clause 3.3).
+
+use std::time::Duration;
+
+use ibi_http::outgoing::Client;
+use ibi_protocol::{Pairs, Registration, Request};
+
+/// Between two tries, at first and at most.
+const FIRST: Duration = Duration::from_secs(1);
+const MOST: Duration = Duration::from_secs(300);
+
+/// How long going off line waits for the resolver.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An answer has two pairs.
+const LONGEST: usize = 4096;
+
+/// The resolver, and what it knows us by.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    /// The URL of its service.
+    pub url: String,
+    /// What is sent.
+    pub registration: Registration,
+}
+
+impl Resolver {
+    /// Tells the resolver that the Archive is on line, until it has confirmed it.
+    pub async fn go_on_line(&self, client: &Client) {
+        let mut wait = FIRST;
+        loop {
+            match self.ask(client, Request::Inclusion(self.registration.clone())).await {
+                Ok(pairs) if pairs.get("status.confirmation") == Some("successful") => {
+                    tracing::info!(resolver = self.url, "on line: the resolver has confirmed it");
+                    return;
+                }
+                Ok(pairs) => {
+                    let answer = pairs.to_string().replace("\r\n", " ");
+                    tracing::warn!(
+                        resolver = self.url,
+                        answer,
+                        "the resolver has not confirmed; tried again"
+                    );
+                }
+                Err(error) => {
+                    tracing::warn!(resolver = self.url, error, "the resolver is not reached; tried again")
+                }
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(MOST);
+        }
+    }
+
+    /// Tells it that the Archive goes off line, once.
+    pub async fn go_off_line(&self, client: &Client) {
+        let asked = self.ask(client, Request::Exclusion(self.registration.clone()));
+        match tokio::time::timeout(PATIENCE, asked).await {
+            Ok(Ok(pairs)) if pairs.get("status.archive") == Some("excluded") => {
+                tracing::info!(resolver = self.url, "off line: the resolver knows");
+            }
+            Ok(Ok(_)) => tracing::warn!(resolver = self.url, "the resolver did not take us off its list"),
+            Ok(Err(error)) => tracing::warn!(resolver = self.url, error, "the resolver is not reached"),
+            Err(_) => tracing::warn!(resolver = self.url, "the resolver does not answer"),
+        }
+    }
+
+    async fn ask(&self, client: &Client, request: Request) -> Result<Pairs, String> {
+        let url = format!("{}?{}", self.url, request.to_query());
+        let (_, answer) = client.get(&url, LONGEST).await.map_err(|error| error.to_string())?;
+        Pairs::read(&answer, &ibi_protocol::Limits::default()).map_err(|error| error.to_string())
+    }
+}

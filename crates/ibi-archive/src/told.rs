@@ -1,0 +1,184 @@
+//! An item as programs are told of it, by commands and by the API alike: `docs/formats/archive-json.md`.
+
+use serde::Serialize;
+
+use crate::ArchiveError;
+use crate::archive::{Holding, Holdings};
+use crate::dublin_core::DublinCore;
+use crate::item::{Labels, Removed};
+use crate::keep::{Entry, FileRecord, Role};
+
+/// Files that are read at a time.
+const PAGE: usize = 1000;
+
+/// An item, told to programs.
+#[derive(Debug, Serialize)]
+pub struct Told<'a> {
+    /// Its labels.
+    #[serde(flatten)]
+    pub labels: &'a Labels,
+    /// Other labels that lead to it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub aliases: &'a [String],
+    /// `Data` or `Metadata`.
+    pub contenttype: &'static str,
+    /// Of metadata: what they describe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub describes: Option<&'a str>,
+    /// What it is here.
+    pub state: &'static str,
+    /// Whether the Original may be handed over.
+    pub transferable: bool,
+    /// The number of the last version.
+    pub version: u32,
+    /// When it was deposited.
+    pub created: &'a str,
+    /// When it was last changed.
+    pub updated: &'a str,
+    /// Its language.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// What it is a translation of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub translation_of: Option<&'a str>,
+    /// What it is the next edition of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_edition_of: Option<&'a str>,
+    /// The file that its persistent URL opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<&'a str>,
+    /// Who may read its files.
+    pub access: String,
+    /// Its metadata.
+    pub metadata: Metadata<'a>,
+    /// If it was removed: when, by whom, why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<&'a Removed>,
+    /// Its path.
+    pub path: &'a str,
+    /// Its files.
+    pub files: Vec<File>,
+    /// What happened to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<Event>>,
+}
+
+/// The metadata of an item.
+#[derive(Debug, Serialize)]
+pub struct Metadata<'a> {
+    /// Its labels.
+    #[serde(flatten)]
+    pub labels: &'a Labels,
+    /// The statements.
+    pub dc: &'a DublinCore,
+}
+
+/// A file of an item.
+#[derive(Debug, Serialize)]
+pub struct File {
+    /// Its path.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Media type.
+    #[serde(rename = "type")]
+    pub media: String,
+    /// SHA-512 in hex.
+    pub sha512: String,
+}
+
+/// Something that happened to an item.
+#[derive(Debug, Serialize)]
+pub struct Event {
+    /// The number of the change.
+    pub change: u64,
+    /// When.
+    pub time: String,
+    /// What.
+    pub event: &'static str,
+    /// The number of the last version.
+    pub version: u32,
+    /// What it is here.
+    pub state: &'static str,
+    /// By whom.
+    pub by: String,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl From<FileRecord> for File {
+    fn from(file: FileRecord) -> Self {
+        Self { path: file.name, size: file.size, media: file.media, sha512: file.sha512 }
+    }
+}
+
+impl From<Entry> for Event {
+    fn from(entry: Entry) -> Self {
+        Self {
+            change: entry.change,
+            time: entry.time,
+            event: entry.verb.name(),
+            version: entry.version,
+            state: entry.state.name(),
+            by: entry.by,
+            note: entry.note,
+        }
+    }
+}
+
+/// All files of an item.
+fn files(holdings: &Holdings, path: &str) -> Result<Vec<File>, ArchiveError> {
+    let mut files = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = holdings.files(path, &after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(files) };
+        after.clone_from(&last.name);
+        files.extend(page.into_iter().map(File::from));
+    }
+}
+
+impl<'a> Told<'a> {
+    /// An item. Asked for by a label of its metadata, it is those which are told of.
+    pub fn of(holdings: &Holdings, holding: &'a Holding, role: Role) -> Result<Self, ArchiveError> {
+        let told = Self::without_files(holding, role);
+        Ok(Self {
+            files: if role == Role::Metadata { Vec::new() } else { files(holdings, &holding.path)? },
+            ..told
+        })
+    }
+
+    /// The same for those who may not know which files it has.
+    pub fn without_files(holding: &'a Holding, role: Role) -> Self {
+        let item = &holding.item;
+        let of_item = role != Role::Metadata;
+        Self {
+            labels: if of_item { &item.labels } else { &item.metadata },
+            aliases: if of_item { &item.aliases } else { &[] },
+            contenttype: if of_item { "Data" } else { "Metadata" },
+            describes: (!of_item).then(|| item.labels.primary()),
+            state: holding.state.name(),
+            transferable: item.transferable,
+            version: holding.version,
+            created: &item.created,
+            updated: &item.updated,
+            language: item.language.map(|language| language.to_string()),
+            translation_of: item.translation_of.as_deref(),
+            next_edition_of: item.next_edition_of.as_deref(),
+            target: item.target.as_deref().filter(|_| of_item),
+            access: item.access.to_string(),
+            metadata: Metadata { labels: &item.metadata, dc: &holding.metadata },
+            removed: item.removed.as_ref(),
+            path: &holding.path,
+            files: Vec::new(),
+            history: None,
+        }
+    }
+
+    /// Also tells what happened to it.
+    pub fn with_history(self, holdings: &Holdings) -> Result<Self, ArchiveError> {
+        let history = holdings.history(self.path)?.into_iter().map(Event::from).collect();
+        Ok(Self { history: Some(history), ..self })
+    }
+}

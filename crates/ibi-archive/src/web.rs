@@ -1,0 +1,61 @@
+//! The Archive on the Web: its service, its files and pages, its API.
+//!
+//! [`router`] answers for a [`Site`]. Resolvers are answered in [`service`], `/col/…` by [`col`], which hands files to
+//! [`file`] and the rest to [`pages`]; programs speak to [`api`].
+
+mod api;
+mod col;
+mod errors;
+mod file;
+mod pages;
+mod service;
+mod site;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use ibi_http::telemetry;
+
+pub use site::{Site, SiteError, SiteOptions};
+
+/// All that an Archive answers.
+pub fn router(site: Arc<Site>) -> Router {
+    Router::new()
+        .route("/", get(pages::home))
+        .route("/style.css", get(pages::style))
+        .route("/livez", get(|| async { "alive\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(figures))
+        .route("/col/{*path}", get(col::get))
+        .nest("/api/v1", api::router())
+        .fallback(service::get)
+        .layer(middleware::from_fn(telemetry::told))
+        .with_state(site)
+}
+
+/// Whether it can serve: the Archive opens, and an item is found.
+async fn ready(State(site): State<Arc<Site>>) -> Response {
+    let found = site.desk.read().and_then(|holdings| {
+        let service = holdings.settings().service.primary().to_owned();
+        holdings.find(&service).map(drop)
+    });
+    match found {
+        Ok(()) if site.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response(),
+        Ok(()) => "ready\n".into_response(),
+        Err(error) => {
+            tracing::error!(%error, "not ready");
+            (StatusCode::SERVICE_UNAVAILABLE, "not ready: the log says why\n").into_response()
+        }
+    }
+}
+
+async fn figures(State(site): State<Arc<Site>>) -> Response {
+    let text = site.figures.as_ref().map(telemetry::Figures::text).unwrap_or_default();
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}

@@ -1,0 +1,124 @@
+//! The API under `/api/v1`: what it takes and gives is in `openapi.json`, which it also serves.
+
+mod drafts;
+mod items;
+mod labels;
+mod once;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post, put};
+use ibi_http::{Problem, paced};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::ArchiveError;
+use crate::service::{Role, Token};
+use crate::web::pages::value;
+use crate::web::site::{Site, problem};
+
+/// The description of the API, frozen.
+pub(super) const OPENAPI: &str = include_str!("api/openapi.json");
+
+/// Bytes of a body that is not a file.
+const LONGEST_BODY: usize = 4 << 20;
+
+pub(super) fn router() -> Router<Arc<Site>> {
+    Router::new()
+        .route("/openapi.json", get(openapi))
+        .route("/labels", post(labels::mint))
+        .route("/items", get(items::list))
+        .route("/items/{*rest}", get(items::get).patch(items::update).delete(items::remove))
+        .route("/changes", get(items::changes))
+        .route("/audit", get(audit))
+        .route("/drafts", get(drafts::list).post(drafts::begin))
+        .route("/drafts/{id}", get(drafts::get).patch(drafts::describe).delete(drafts::delete))
+        .route("/drafts/{id}/files/{*name}", put(drafts::put).delete(drafts::take_out))
+        .route("/drafts/{id}/publish", post(drafts::publish))
+        .fallback(|| async {
+            Problem::not_found("the API has nothing here: /api/v1/openapi.json tells what it has")
+        })
+        .method_not_allowed_fallback(|| async {
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            Problem::new(
+                status,
+                "method",
+                "Method not allowed",
+                "/api/v1/openapi.json tells what this address takes",
+            )
+        })
+}
+
+async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], OPENAPI).into_response()
+}
+
+/// How the last audit went, or how far this one is.
+async fn audit(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
+    let holdings = site.desk.read().map_err(|error| problem(&error))?;
+    let audit = holdings.last_audit().map_err(|error| problem(&error))?;
+    Ok(axum::Json(match audit {
+        None => json!({ "state": "never" }),
+        Some(audit) => json!({
+            "state": if audit.finished.is_some() { "finished" } else { "interrupted" },
+            "started": audit.started,
+            "finished": audit.finished,
+            "items": audit.items,
+            "files": audit.files,
+            "bytes": audit.bytes,
+            "findings": audit.findings.len(),
+        }),
+    })
+    .into_response())
+}
+
+/// The token of a request, if it allows what is asked.
+fn allowed(site: &Site, headers: &HeaderMap, role: Role) -> Result<Token, Problem> {
+    let given = headers.get(header::AUTHORIZATION).and_then(|given| given.to_str().ok());
+    let secret =
+        given.and_then(|given| given.split_once(' ')).filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"));
+    let Some((_, secret)) = secret else {
+        return Err(Problem::unauthorized(
+            "say `Authorization: Bearer …` with a token of `ibi archive token create`",
+        ));
+    };
+    let token = site.tokens.check(secret.trim()).map_err(|error| {
+        tracing::error!(%error, "tokens cannot be checked");
+        Problem::internal()
+    })?;
+    let token = token.ok_or_else(|| Problem::unauthorized("this token is not known, or was revoked"))?;
+    if token.role < role {
+        let (has, needs) = (token.role.name(), role.name());
+        return Err(Problem::forbidden(format!("this token is of the role {has}, and {needs} is needed")));
+    }
+    Ok(token)
+}
+
+/// A body of JSON, whatever it is called: `curl -d` calls it a form.
+async fn json_body<T: DeserializeOwned>(site: &Site, request: Request) -> Result<(T, String), Problem> {
+    let bytes = paced::whole(request.into_body(), LONGEST_BODY, &site.limits).await?;
+    let text = if bytes.is_empty() { &b"{}"[..] } else { &bytes[..] };
+    let read =
+        serde_json::from_slice(text).map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
+    Ok((read, ibi_store::digests::sha512(text)))
+}
+
+/// A number in the query, within bounds.
+fn number(query: Option<&str>, name: &str, default: u64, most: u64) -> Result<u64, Problem> {
+    let Some(text) = query.and_then(|query| value(query, name)) else { return Ok(default) };
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text
+        .parse::<u64>()
+        .ok()
+        .filter(|number| digits && (u64::from(name == "limit")..=most).contains(number));
+    number.ok_or_else(|| Problem::bad_request(format!("`{name}` is a number up to {most}, and not `{text}`")))
+}
+
+/// An error of the Archive.
+fn refused(error: ArchiveError) -> Problem {
+    problem(&error)
+}

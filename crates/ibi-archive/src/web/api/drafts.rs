@@ -1,0 +1,190 @@
+//! Deposits over the API: a draft, its files, and then all of it published at once.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use ibi_http::{Problem, paced};
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::service::{Described, Draft, Role, Token};
+use crate::web::api::items::shown;
+use crate::web::api::once::{self, Once};
+use crate::web::api::{allowed, json_body, refused};
+use crate::web::site::Site;
+
+#[derive(Deserialize)]
+struct Begun {
+    /// The item to update; without, a new one.
+    item: Option<String>,
+    #[serde(flatten)]
+    described: serde_json::Map<String, Value>,
+}
+
+/// A draft, told to its owner.
+fn told(draft: &Draft) -> Value {
+    let files: Vec<Value> = draft
+        .files
+        .iter()
+        .map(|file| json!({ "path": file.name, "size": file.size, "sha512": file.sha512 }))
+        .collect();
+    let mut told = json!({
+        "id": draft.id,
+        "created": draft.created,
+        "description": draft.described,
+        "files": files,
+    });
+    if let Some((item, version)) = &draft.updates {
+        told["item"] = item.as_str().into();
+        told["version"] = (*version).into();
+    }
+    told
+}
+
+/// A draft of the one who asks.
+fn own(site: &Site, headers: &HeaderMap, id: &str) -> Result<(Token, Draft), Problem> {
+    let token = allowed(site, headers, Role::Depositor)?;
+    let draft = site.drafts.get(id).filter(|draft| draft.owner == token.id || token.role == Role::Operator);
+    let draft = draft.ok_or_else(|| Problem::not_found("there is no such draft of yours"))?;
+    Ok((token, draft))
+}
+
+pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let headers = request.headers().clone();
+    let token = allowed(&site, &headers, Role::Depositor)?;
+    let (Begun { item, described }, asked): (Begun, String) = json_body(&site, request).await?;
+    let described: Described = serde_json::from_value(Value::Object(described))
+        .map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
+    let once = Once::of(&headers, &token, asked)?;
+    let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
+    if let Some(before) = once.as_ref().map(|once| once.before(&site)).transpose()?.flatten() {
+        return Ok(before);
+    }
+    let now = site.now_text();
+    let draft = match item {
+        None => site.drafts.begin(&token.id, &now, None, described),
+        Some(label) => {
+            let holdings = site.desk.read().map_err(refused)?;
+            let (holding, _) = holdings.find(&label).map_err(refused)?;
+            described.clone().changes().map_err(refused)?;
+            site.drafts.begin(&token.id, &now, Some((&holdings, &holding)), described)
+        }
+    };
+    let answer = told(&draft.map_err(refused)?).to_string();
+    if let Some(once) = once {
+        once.remember(&site, StatusCode::CREATED, &answer)?;
+    }
+    Ok(once::json(StatusCode::CREATED, answer))
+}
+
+pub(super) async fn list(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let token = allowed(&site, request.headers(), Role::Depositor)?;
+    let drafts = site.drafts.of(&token.id).map_err(refused)?;
+    let drafts: Vec<Value> = drafts.iter().map(told).collect();
+    Ok(axum::Json(json!({ "drafts": drafts })).into_response())
+}
+
+pub(super) async fn get(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (_, draft) = own(&site, request.headers(), &id)?;
+    Ok(axum::Json(told(&draft)).into_response())
+}
+
+pub(super) async fn describe(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (_, draft) = own(&site, request.headers(), &id)?;
+    let (more, _): (Described, String) = json_body(&site, request).await?;
+    if draft.updates.is_some() {
+        more.clone().changes().map_err(refused)?;
+    }
+    let draft = site.drafts.describe(&id, more).map_err(refused)?;
+    Ok(axum::Json(told(&draft)).into_response())
+}
+
+pub(super) async fn delete(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    own(&site, request.headers(), &id)?;
+    site.drafts.delete(&id).map_err(refused)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// The name of a file, from the path as it was sent: decoded once, in any bytes.
+fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
+    let name = request.uri().path().split_once("/files/").map(|(_, name)| name).unwrap_or_default();
+    let name: Vec<u8> = percent_decode_str(name).collect();
+    let refused = |error: ibi_protocol::FilePathError| Problem::bad_request(error.to_string());
+    ibi_protocol::FilePath::new(&name).map_err(refused)?;
+    Ok(name)
+}
+
+/// Takes a file in as it arrives, in constant memory.
+pub(super) async fn put(
+    State(site): State<Arc<Site>>,
+    Path((id, _)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    own(&site, request.headers(), &id)?;
+    let name = file_name(&request)?;
+    let (mut reading, feeding) = paced::to_reader(request.into_body(), &site.limits);
+    let writing = {
+        let site = Arc::clone(&site);
+        tokio::task::spawn_blocking(move || site.drafts.put(&id, &name, &mut reading))
+    };
+    let (fed, written) = tokio::join!(feeding, writing);
+    // What went wrong on the way in is the cause of what went wrong after.
+    fed?;
+    let draft = written.map_err(|_| Problem::internal())?.map_err(refused)?;
+    Ok((StatusCode::OK, axum::Json(told(&draft))).into_response())
+}
+
+pub(super) async fn take_out(
+    State(site): State<Arc<Site>>,
+    Path((id, _)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    own(&site, request.headers(), &id)?;
+    let name = file_name(&request)?;
+    let draft = site.drafts.take_out(&id, &name).map_err(refused)?;
+    let draft = draft.ok_or_else(|| Problem::not_found("the draft has no file of this name"))?;
+    Ok(axum::Json(told(&draft)).into_response())
+}
+
+/// Makes it an item, or a version of one.
+pub(super) async fn publish(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let token = allowed(&site, request.headers(), Role::Depositor)?;
+    // What was published under this name stays published, also when the answer was lost.
+    let key = format!("draft:{id}");
+    let made = site.desk.read().and_then(|holdings| holdings.made_by(&key)).map_err(refused)?;
+    if let Some(path) = made {
+        site.drafts.delete(&id).map_err(refused)?;
+        return shown(&site, &path, StatusCode::CREATED);
+    }
+    let (_, draft) = own(&site, request.headers(), &id)?;
+    let updates = draft.updates.as_ref().map(|(path, _)| path.clone());
+    let desk = Arc::clone(&site.desk);
+    let change = {
+        let site = Arc::clone(&site);
+        move |archive: &mut crate::Archive| site.drafts.prepare(archive, draft, &token.name, Some(key))
+    };
+    let path = desk.change(change).await.map_err(refused)?;
+    site.drafts.delete(&id).map_err(refused)?;
+    let status = if updates.is_some() { StatusCode::OK } else { StatusCode::CREATED };
+    metrics::counter!("ibi_published_total").increment(1);
+    shown(&site, &path.or(updates).unwrap_or_default(), status)
+}

@@ -1,0 +1,206 @@
+//! Items over the API: read, listed, followed, updated, removed.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use ibi_http::Problem;
+use ibi_store::journal::State as ItemState;
+use ibi_store::records::Role as Leads;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::archive::{Holding, Holdings};
+use crate::relations::Led;
+use crate::service::answer::may_open;
+use crate::service::{Described, Role, address};
+use crate::told::Told;
+use crate::web::api::{allowed, json_body, number, refused};
+use crate::web::pages::value;
+use crate::web::site::Site;
+
+/// Items on a page, at most and if nothing is said.
+const MOST: u64 = 1000;
+const USUAL: u64 = 100;
+
+/// What of an item is asked for.
+enum What {
+    Item,
+    Statistics,
+    Relations,
+}
+
+/// Reads `<ibi>`, `<ibi>/statistics` or `<ibi>/relations`.
+fn read(rest: &str) -> Result<(&str, What), Problem> {
+    let bad = || Problem::not_found("there is no identifier in this address");
+    match address::split(rest).ok_or_else(bad)? {
+        (label, "" | "/") => Ok((label, What::Item)),
+        (label, "/statistics") => Ok((label, What::Statistics)),
+        (label, "/relations") => Ok((label, What::Relations)),
+        _ => Err(Problem::not_found("an item has /statistics and /relations, and nothing else")),
+    }
+}
+
+pub(super) async fn get(
+    State(site): State<Arc<Site>>,
+    Path(rest): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (label, what) = read(&rest)?;
+    let holdings = site.desk.read().map_err(refused)?;
+    let (holding, role) = holdings.find(label).map_err(refused)?;
+    match what {
+        What::Statistics => Ok(axum::Json(statistics(&site, &holding)?).into_response()),
+        What::Relations => Ok(axum::Json(relations(&holdings, holding, role)?).into_response()),
+        What::Item => {
+            let open = may_open(&holding, Some(site.client(&request)), site.now())
+                || allowed(&site, request.headers(), Role::Operator).is_ok();
+            let told = told(&holdings, &holding, role, open)?;
+            let status = if holding.state == ItemState::Deleted { StatusCode::GONE } else { StatusCode::OK };
+            Ok((status, axum::Json(told)).into_response())
+        }
+    }
+}
+
+/// An item with its history; its files only for those who may know them (threat W14).
+fn told<'a>(holdings: &Holdings, holding: &'a Holding, role: Leads, open: bool) -> Result<Told<'a>, Problem> {
+    let told = if open { Told::of(holdings, holding, role) } else { Ok(hidden(holding, role)) };
+    told.and_then(|told| told.with_history(holdings)).map_err(refused)
+}
+
+fn hidden(holding: &Holding, role: Leads) -> Told<'_> {
+    Told { target: None, ..Told::without_files(holding, role) }
+}
+
+fn statistics(site: &Site, holding: &Holding) -> Result<Value, Problem> {
+    let counted = site.statistics.of(&holding.path).map_err(refused)?;
+    let mut totals = serde_json::Map::new();
+    for what in ["resolution", "view", "download"] {
+        let of = |robots: bool| -> u64 {
+            let counted = counted.iter().filter(|count| count.what == what && count.robots == robots);
+            counted.map(|count| count.times).sum()
+        };
+        totals.insert(format!("{what}s"), json!({ "people": of(false), "robots": of(true) }));
+    }
+    let days: Vec<Value> = counted
+        .iter()
+        .map(|count| json!({ "day": count.day, "what": count.what, "robots": count.robots, "times": count.times }))
+        .collect();
+    Ok(json!({ "item": holding.item.labels.primary(), "totals": totals, "days": days }))
+}
+
+/// Everything that leads from an item somewhere (clause 2.4).
+fn relations(holdings: &Holdings, holding: Holding, role: Leads) -> Result<Value, Problem> {
+    let from = Led::new(holding, role);
+    let mut found = Vec::new();
+    for relation in ibi_protocol::Relation::all() {
+        for (relation, led) in holdings.offers(&from, &relation).map_err(refused)?.whole {
+            found.push(json!({
+                "relation": relation.to_string(),
+                "modifiers": relation.modifiers(),
+                "ibi": led.labels().primary(),
+                "state": led.holding.state.name(),
+            }));
+        }
+    }
+    Ok(json!({ "item": from.labels().primary(), "relations": found }))
+}
+
+/// Items in order of their paths. A cursor is the last path of a page: it stays good whatever comes and goes.
+pub(super) async fn list(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let query = request.uri().query();
+    let limit = number(query, "limit", USUAL, MOST)?;
+    let after = query.and_then(|query| value(query, "after")).unwrap_or_default();
+    let holdings = site.desk.read().map_err(refused)?;
+    let items = holdings.list(&after, limit as usize).map_err(refused)?;
+    let next = items.last().filter(|_| items.len() as u64 == limit).map(|last| &last.path);
+    let told: Vec<Told<'_>> = items.iter().map(|holding| hidden(holding, Leads::Item)).collect();
+    Ok(axum::Json(json!({ "items": told, "next": next })).into_response())
+}
+
+/// What changed, in the order in which it did: of each item the last change, with all that a resolver or a mirror needs.
+pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let query = request.uri().query();
+    let limit = number(query, "limit", USUAL, MOST)?;
+    let after = number(query, "after", 0, i64::MAX as u64)?;
+    let holdings = site.desk.read().map_err(refused)?;
+    let last = holdings.last_change().map_err(refused)?;
+    let changed = holdings.changes(after, limit as usize).map_err(refused)?;
+    let next = changed.last().map_or(after.max(last), |last| last.change);
+    let changes: Vec<Value> = changed
+        .iter()
+        .map(|holding| {
+            json!({
+                "change": holding.change,
+                "item": holding.item.labels,
+                "aliases": holding.item.aliases,
+                "metadata": holding.item.metadata,
+                "state": holding.state.name(),
+                "version": holding.version,
+                "epoch": holding.epoch,
+                "updated": holding.item.updated,
+                "removed": holding.item.removed,
+            })
+        })
+        .collect();
+    Ok(axum::Json(json!({ "changes": changes, "next": next, "last": last })).into_response())
+}
+
+/// A new version without new files.
+pub(super) async fn update(
+    State(site): State<Arc<Site>>,
+    Path(rest): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let token = allowed(&site, request.headers(), Role::Depositor)?;
+    let (label, What::Item) = read(&rest)? else { return Err(Problem::not_found("only an item is updated")) };
+    let label = label.to_owned();
+    let (described, _): (Described, String) = json_body(&site, request).await?;
+    let changes = described.changes().map_err(refused)?;
+    if changes.is_empty() {
+        return Err(Problem::bad_request("nothing to change is said"));
+    }
+    let asked = label.clone();
+    let made =
+        site.desk.change(move |archive| archive.prepare_update(&asked, None, changes, &token.name, &|_| ()));
+    made.await.map_err(refused)?;
+    shown(&site, &label, StatusCode::OK)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Removal {
+    reason: String,
+    #[serde(default)]
+    purge: bool,
+}
+
+pub(super) async fn remove(
+    State(site): State<Arc<Site>>,
+    Path(rest): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let token = allowed(&site, request.headers(), Role::Operator)?;
+    let (label, What::Item) = read(&rest)? else { return Err(Problem::not_found("only an item is removed")) };
+    let label = label.to_owned();
+    let (Removal { reason, purge }, _): (Removal, String) = json_body(&site, request).await?;
+    if reason.trim().is_empty() {
+        return Err(Problem::bad_request("say the `reason`: the tombstone tells it for ever"));
+    }
+    let asked = label.clone();
+    let made = site
+        .desk
+        .change(move |archive| archive.prepare_removal(&asked, &reason, &token.name, purge).map(Some));
+    made.await.map_err(refused)?;
+    shown(&site, &label, StatusCode::OK)
+}
+
+/// An item after it was changed, all of it.
+pub(super) fn shown(site: &Site, label: &str, status: StatusCode) -> Result<Response, Problem> {
+    let holdings = site.desk.read().map_err(refused)?;
+    let (holding, _) = holdings.find(label).map_err(refused)?;
+    let told = told(&holdings, &holding, Leads::Item, true)?;
+    let to = format!("/api/v1/items/{}", holding.item.labels.primary());
+    Ok((status, [(header::LOCATION, to)], axum::Json(told)).into_response())
+}

@@ -1,0 +1,74 @@
+//! Minting over the API.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use ibi_http::Problem;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::mint;
+use crate::service::Role;
+use crate::web::api::once::{self, Once};
+use crate::web::api::{allowed, json_body, refused};
+use crate::web::site::Site;
+
+/// Labels in one request: an answer of some hundred kilobytes.
+const MOST: usize = 10_000;
+
+/// How long a request waits for the time of its labels.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    #[serde(default = "one")]
+    count: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let headers = request.headers().clone();
+    let token = allowed(&site, &headers, Role::Minter)?;
+    let (Asked { count }, asked): (Asked, String) = json_body(&site, request).await?;
+    if !(1..=MOST).contains(&count) {
+        return Err(Problem::bad_request(format!("`count` is from 1 to {MOST}")));
+    }
+    let once = Once::of(&headers, &token, asked)?;
+    let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
+    if let Some(before) = once.as_ref().map(|once| once.before(&site)).transpose()?.flatten() {
+        return Ok(before);
+    }
+    let minted = site.desk.work(move |archive| {
+        let minter = archive.minter()?;
+        let request = crate::deposit::request(minter, count);
+        let minted = minter.mint(mint::Request { max_wait: PATIENCE, ..request })?;
+        Ok(minted.labels().collect::<Vec<_>>())
+    });
+    let labels: Vec<_> = minted
+        .await
+        .map_err(refused)?
+        .into_iter()
+        .map(|mint::Labels { rep, ibip, instant }| {
+            let mut label = json!({ "instant": instant.to_string() });
+            for (name, text) in [("rep", rep), ("ibip", ibip)] {
+                if let Some(text) = text {
+                    label[name] = text.into();
+                }
+            }
+            label
+        })
+        .collect();
+    metrics::counter!("ibi_labels_total").increment(count as u64);
+    let answer = json!({ "labels": labels }).to_string();
+    if let Some(once) = once {
+        once.remember(&site, StatusCode::CREATED, &answer)?;
+    }
+    Ok(once::json(StatusCode::CREATED, answer))
+}

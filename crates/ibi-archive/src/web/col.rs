@@ -1,0 +1,299 @@
+//! `/col/<label>/…`: items, their files, their metadata (clause 2.3).
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use ibi_http::Problem;
+use ibi_protocol::FilePath;
+use ibi_store::journal::State as ItemState;
+use ibi_store::ocfl::logical;
+use ibi_store::records::{FileRecord, Role};
+use percent_encoding::percent_decode_str;
+
+use crate::ArchiveError;
+use crate::archive::{Holding, Holdings};
+use crate::relations::FORMATS;
+use crate::service::What;
+use crate::service::address;
+use crate::service::answer::may_open;
+use crate::told::Told;
+use crate::web::errors::{Taste, taste, told};
+use crate::web::file::{self, Served};
+use crate::web::pages::{self, Tongue};
+use crate::web::site::{Site, agent, problem};
+
+/// What a path asks for.
+enum Asked {
+    Page,
+    Files,
+    /// A file, maybe of an older version.
+    File(Option<u32>, FilePath),
+    /// A folder of files, maybe all of them.
+    Folder(Option<u32>, Option<FilePath>),
+    Format(String),
+}
+
+pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Response {
+    let (method, uri, headers) = (request.method().clone(), request.uri().clone(), request.headers().clone());
+    let client = Client { ip: site.client(&request), method, uri, headers };
+    match answer(&site, &client).await {
+        Ok(response) => response,
+        Err(problem) => told(&client.headers, client.uri.query(), problem),
+    }
+}
+
+struct Client {
+    ip: std::net::IpAddr,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl Client {
+    fn tongue(&self) -> Tongue {
+        Tongue::of(&self.headers, self.uri.query())
+    }
+}
+
+async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> {
+    let path = client.uri.path().strip_prefix("/col/").unwrap_or_default();
+    // Labels are ASCII; some clients encode `@` or `:`.
+    let (label, rest) = split(path).ok_or_else(|| {
+        Problem::not_found("there is no identifier in this address: it would look like /col/sid.inpe.br/mtc-m18/2009/02.16.17.46/")
+    })?;
+    let holdings = site.desk.read().map_err(|error| problem(&error))?;
+    let (holding, role) = match holdings.find(&label) {
+        Ok(found) => found,
+        Err(ArchiveError::Unknown { .. }) => return Err(unknown(site, &label)),
+        Err(error) => return Err(problem(&error)),
+    };
+    let labels = if role == Role::Metadata { &holding.item.metadata } else { &holding.item.labels };
+    if label != labels.primary() {
+        // One address for each thing, so that links between items work from there.
+        let query = client.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let rest = if rest.is_empty() { "/" } else { rest };
+        return Ok(Redirect::permanent(&format!("/col/{}{rest}{query}", labels.primary())).into_response());
+    }
+    if rest.is_empty() {
+        return Ok(Redirect::permanent(&address::item(labels)).into_response());
+    }
+    let asked = read(rest)?;
+    if holding.state == ItemState::Deleted {
+        return Ok(tombstone(&holdings, &holding, role, client)?);
+    }
+    match asked {
+        Asked::Page if role == Role::Metadata => metadata_page(site, &holding, client),
+        Asked::Page => item_page(site, &holdings, &holding, client),
+        Asked::Format(format) => metadata_format(&holding, &format),
+        _ if role == Role::Metadata => Err(Problem::not_found(format!(
+            "metadata have no files: {} is the item",
+            holding.item.labels.primary()
+        ))),
+        Asked::Files => file_list(site, &holdings, &holding, client),
+        Asked::Folder(version, folder) => folder_page(&holdings, &holding, version, folder.as_ref()),
+        Asked::File(version, path) => {
+            if !may_open(&holding, Some(client.ip), site.now()) {
+                return Ok(closed(&holding, client));
+            }
+            let found = find_file(&holdings, &holding, version, &path)?;
+            let checked = holdings.open_file(&holding.path, &found).map_err(|error| problem(&error))?;
+            // Nothing of the index is held while bytes go out.
+            drop(holdings);
+            count(site, &holding.path, What::Download, &found.sha512, client);
+            let changed = holding.item.updated.parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
+            let served = Served { file: &found, checked, changed };
+            Ok(file::serve(&site.blocks, served, &client.method, &client.headers).await)
+        }
+    }
+}
+
+/// The label at the beginning of a path, decoded once, and the rest as it is.
+fn split(path: &str) -> Option<(String, &str)> {
+    if let Some((label, rest)) = address::split(path) {
+        return Some((label.to_owned(), rest));
+    }
+    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    let (label, _) = address::split(&decoded)?;
+    let slashes = label.matches('/').count();
+    let end = path.match_indices('/').nth(slashes).map_or(path.len(), |(at, _)| at);
+    Some((label.to_owned(), path.get(end..)?))
+}
+
+fn read(rest: &str) -> Result<Asked, Problem> {
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    match rest {
+        "" => return Ok(Asked::Page),
+        "files" => return Ok(Asked::Files),
+        format if FORMATS.contains(&format) => return Ok(Asked::Format(format.to_owned())),
+        _ => {}
+    }
+    let (version, file) = match rest.split_once('/') {
+        Some(("doc", file)) => (None, file),
+        None if rest == "doc" => (None, ""),
+        Some((version, file)) => {
+            let number = version.strip_prefix('v').and_then(|number| number.parse::<u32>().ok());
+            let file = file.strip_prefix("doc").filter(|file| file.is_empty() || file.starts_with('/'));
+            let (Some(number), Some(file)) = (number, file) else { return Err(no_such_page()) };
+            (Some(number), file)
+        }
+        None => return Err(no_such_page()),
+    };
+    let bad = |error: ibi_protocol::FilePathError| Problem::bad_request(error.to_string());
+    match FilePath::from_url(file).map_err(bad)? {
+        Some(path) if !file.ends_with('/') => Ok(Asked::File(version, path)),
+        folder => Ok(Asked::Folder(version, folder)),
+    }
+}
+
+fn no_such_page() -> Problem {
+    Problem::not_found(
+        "an item has a page at /col/<label>/, files below doc/, a list of them at files, and oai_dc",
+    )
+}
+
+fn unknown(site: &Site, label: &str) -> Problem {
+    let elsewhere = match &site.resolver {
+        Some(resolver) => format!(" If it is elsewhere, {resolver}{label} leads there."),
+        None => " A resolver may know who has it.".to_owned(),
+    };
+    Problem::not_found(format!("{label} is not in this Archive.{elsewhere}"))
+}
+
+fn find_file(
+    holdings: &Holdings,
+    holding: &Holding,
+    version: Option<u32>,
+    path: &FilePath,
+) -> Result<FileRecord, Problem> {
+    let bytes = path.as_bytes();
+    // It is looked up by its name: no path is ever joined (threat W1).
+    let name = logical(bytes.strip_prefix(b"/").unwrap_or(bytes))
+        .map_err(|error| Problem::bad_request(error.to_string()))?;
+    let found = match version {
+        None => holdings.file(&holding.path, &name),
+        Some(version) => holdings.file_of_version(&holding.path, version, &name),
+    };
+    found.map_err(|error| problem(&error))?.ok_or_else(|| {
+        let labels = &holding.item.labels;
+        Problem::not_found(format!(
+            "the item has no file of this name; {} lists those it has",
+            address::file_list(labels)
+        ))
+    })
+}
+
+/// A folder: its index, or the file that the item opens, or the list.
+fn folder_page(
+    holdings: &Holdings,
+    holding: &Holding,
+    version: Option<u32>,
+    folder: Option<&FilePath>,
+) -> Result<Response, Problem> {
+    let labels = &holding.item.labels;
+    let version = version.map(|version| format!("v{version}/")).unwrap_or_default();
+    if let Some(folder) = folder {
+        let folder = folder.as_bytes().strip_prefix(b"/").unwrap_or_default();
+        for index in ["index.html", "index.htm"] {
+            let Ok(name) = logical(&[folder, index.as_bytes()].concat()) else { continue };
+            if holdings.file(&holding.path, &name).map_err(|error| problem(&error))?.is_some() {
+                return Ok(Redirect::temporary(&address::file(labels, &name)).into_response());
+            }
+        }
+        return Err(Problem::not_found(format!(
+            "a folder has no page; {} lists all files",
+            address::file_list(labels)
+        )));
+    }
+    let to = match &holding.item.target {
+        Some(target) => address::file(labels, target).replacen("/doc/", &format!("/{version}doc/"), 1),
+        None => address::item(labels),
+    };
+    Ok(Redirect::temporary(&to).into_response())
+}
+
+fn count(site: &Site, path: &str, what: What, thing: &str, client: &Client) {
+    // Looking at headers is not fetching, nor is going on in the middle.
+    let begins = match client.headers.get(header::RANGE).and_then(|range| range.to_str().ok()) {
+        Some(range) => range.trim_start_matches("bytes=").starts_with("0-"),
+        None => true,
+    };
+    if client.method == Method::GET && begins {
+        let who = crate::service::Client { ip: client.ip, agent: agent(&client.headers) };
+        site.statistics.count(path, what, thing, &who, site.now());
+    }
+}
+
+fn item_page(
+    site: &Site,
+    holdings: &Holdings,
+    holding: &Holding,
+    client: &Client,
+) -> Result<Response, Problem> {
+    let open = may_open(holding, Some(client.ip), site.now());
+    let failed = |error: ArchiveError| problem(&error);
+    if taste(&client.headers) == Taste::Json {
+        let told = if open {
+            Told::of(holdings, holding, Role::Item)
+        } else {
+            Ok(Told::without_files(holding, Role::Item))
+        };
+        let told = told.and_then(|told| told.with_history(holdings)).map_err(failed)?;
+        return Ok(axum::Json(told).into_response());
+    }
+    count(site, &holding.path, What::View, "page", client);
+    pages::item(site, holdings, holding, open, client.tongue()).map_err(failed)
+}
+
+fn metadata_page(site: &Site, holding: &Holding, client: &Client) -> Result<Response, Problem> {
+    if taste(&client.headers) == Taste::Json {
+        return Ok(axum::Json(Told::without_files(holding, Role::Metadata)).into_response());
+    }
+    count(site, &holding.path, What::View, "metadata", client);
+    Ok(pages::metadata(holding, client.tongue()))
+}
+
+fn metadata_format(holding: &Holding, format: &str) -> Result<Response, Problem> {
+    if !FORMATS.contains(&format) {
+        return Err(Problem::not_found(format!("metadata are given as {}", FORMATS.join(", "))));
+    }
+    let kind = HeaderValue::from_static("application/xml; charset=utf-8");
+    let safe = HeaderValue::from_static("nosniff");
+    let headers = [(header::CONTENT_TYPE, kind), (header::X_CONTENT_TYPE_OPTIONS, safe)];
+    Ok((headers, holding.metadata.to_xml()).into_response())
+}
+
+fn file_list(
+    site: &Site,
+    holdings: &Holdings,
+    holding: &Holding,
+    client: &Client,
+) -> Result<Response, Problem> {
+    let open = may_open(holding, Some(client.ip), site.now());
+    pages::files(holdings, holding, open, client.tongue()).map_err(|error| problem(&error))
+}
+
+fn closed(holding: &Holding, client: &Client) -> Response {
+    let detail = format!(
+        "the files of {} are open to others, or later ({}); its metadata are open to all: {}",
+        holding.item.labels.primary(),
+        holding.item.access,
+        address::item(&holding.item.metadata)
+    );
+    told(&client.headers, client.uri.query(), Problem::forbidden(detail))
+}
+
+fn tombstone(
+    holdings: &Holdings,
+    holding: &Holding,
+    role: Role,
+    client: &Client,
+) -> Result<Response, Problem> {
+    if taste(&client.headers) == Taste::Json {
+        let told =
+            Told::without_files(holding, role).with_history(holdings).map_err(|error| problem(&error))?;
+        return Ok((http::StatusCode::GONE, axum::Json(told)).into_response());
+    }
+    Ok(pages::tombstone(holding, client.tongue()))
+}

@@ -1,0 +1,316 @@
+//! Pages for people: complete without scripts, in Portuguese and English.
+
+mod words;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::ArchiveError;
+use crate::archive::{Holding, Holdings};
+use crate::dublin_core::{DublinCore, Element, Statement};
+use crate::item::{Labels, Removed};
+use crate::service::address;
+use crate::web::errors::told;
+use crate::web::site::{Site, problem};
+
+pub(super) use words::Tongue;
+use words::Words;
+
+/// Items on a page of the list, and files on a page of an item.
+const PAGE: usize = 100;
+const FILES: usize = 1000;
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct Home<'a> {
+    words: &'a Words,
+    service: &'a Labels,
+    items: Vec<Line>,
+    next: Option<String>,
+}
+
+/// An item in the list.
+struct Line {
+    to: String,
+    label: String,
+    title: String,
+    updated: String,
+    state: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "item.html")]
+struct ItemPage<'a> {
+    words: &'a Words,
+    title: &'a str,
+    title_language: &'a str,
+    item: &'a Holding,
+    state: &'static str,
+    metadata: String,
+    xml: String,
+    opens: Option<String>,
+    links: Vec<(&'static str, &'a str)>,
+    statements: Vec<Line2<'a>>,
+    open: bool,
+    files: Vec<FileLine>,
+    more: bool,
+    list: String,
+}
+
+/// A statement of the metadata.
+struct Line2<'a> {
+    element: &'static str,
+    language: &'a str,
+    value: &'a str,
+    link: bool,
+}
+
+/// A file in a list.
+struct FileLine {
+    to: String,
+    name: String,
+    size: u64,
+    media: String,
+    sha512: String,
+}
+
+#[derive(Template)]
+#[template(path = "metadata.html")]
+struct MetadataPage<'a> {
+    words: &'a Words,
+    title: &'a str,
+    title_language: &'a str,
+    item: &'a Holding,
+    to: String,
+    xml: String,
+    statements: Vec<Line2<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "files.html")]
+struct FilesPage<'a> {
+    words: &'a Words,
+    title: &'a str,
+    item: &'a Holding,
+    to: String,
+    open: bool,
+    files: Vec<FileLine>,
+}
+
+#[derive(Template)]
+#[template(path = "tombstone.html")]
+struct Tombstone<'a> {
+    words: &'a Words,
+    title: &'a str,
+    item: &'a Holding,
+    removed: Option<&'a Removed>,
+    statements: Vec<Line2<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    words: &'a Words,
+    status: u16,
+    detail: &'a str,
+}
+
+/// The first page: what the Archive holds.
+pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Response {
+    let (headers, query) = (request.headers(), request.uri().query());
+    let after = query.and_then(|query| value(query, "after")).unwrap_or_default();
+    let page = site.desk.read().and_then(|holdings| {
+        let service = holdings.settings().service.clone();
+        Ok((service, holdings.list(&after, PAGE)?))
+    });
+    let (service, items) = match page {
+        Ok(page) => page,
+        Err(error) => return told(headers, query, problem(&error)),
+    };
+    let next = items.last().filter(|_| items.len() == PAGE).map(|last| last.path.clone());
+    let items = items.iter().map(|holding| Line {
+        to: address::item(&holding.item.labels),
+        label: holding.item.labels.primary().to_owned(),
+        title: title(&holding.metadata).0.to_owned(),
+        updated: holding.item.updated.clone(),
+        state: holding.state.name(),
+    });
+    let words = Tongue::of(headers, query).words();
+    page_of(StatusCode::OK, &Home { words, service: &service, items: items.collect(), next })
+}
+
+/// How pages look.
+pub(super) async fn style() -> Response {
+    let kind = HeaderValue::from_static("text/css; charset=utf-8");
+    let keep = HeaderValue::from_static("max-age=3600");
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, keep)], include_str!("../../templates/style.css"))
+        .into_response()
+}
+
+/// The page of an item.
+pub(super) fn item(
+    _site: &Site,
+    holdings: &Holdings,
+    holding: &Holding,
+    open: bool,
+    tongue: Tongue,
+) -> Result<Response, ArchiveError> {
+    let words = tongue.words();
+    let labels = &holding.item.labels;
+    let mut files = if open { file_lines(holdings, holding, FILES + 1)? } else { Vec::new() };
+    let more = files.len() > FILES;
+    files.truncate(FILES);
+    let (title, title_language) = title(&holding.metadata);
+    let links = [
+        (words.translation_of, &holding.item.translation_of),
+        (words.next_edition_of, &holding.item.next_edition_of),
+    ];
+    let page = ItemPage {
+        words,
+        title,
+        title_language,
+        item: holding,
+        state: holding.state.name(),
+        metadata: address::item(&holding.item.metadata),
+        xml: format!("{}oai_dc", address::item(&holding.item.metadata)),
+        opens: holding.item.target.as_ref().filter(|_| open).map(|target| address::file(labels, target)),
+        links: links.into_iter().filter_map(|(name, to)| Some((name, to.as_deref()?))).collect(),
+        statements: statements(&holding.metadata, None),
+        open,
+        files,
+        more,
+        list: address::file_list(labels),
+    };
+    Ok(page_of(StatusCode::OK, &page))
+}
+
+/// The page of an item's metadata.
+pub(super) fn metadata(holding: &Holding, tongue: Tongue) -> Response {
+    let (title, title_language) = title(&holding.metadata);
+    let page = MetadataPage {
+        words: tongue.words(),
+        title,
+        title_language,
+        item: holding,
+        to: address::item(&holding.item.labels),
+        xml: format!("{}oai_dc", address::item(&holding.item.metadata)),
+        statements: statements(&holding.metadata, Some(tongue)),
+    };
+    page_of(StatusCode::OK, &page)
+}
+
+/// The list of an item's files, or that it is closed.
+pub(super) fn files(
+    holdings: &Holdings,
+    holding: &Holding,
+    open: bool,
+    tongue: Tongue,
+) -> Result<Response, ArchiveError> {
+    let files = if open { file_lines(holdings, holding, usize::MAX)? } else { Vec::new() };
+    let page = FilesPage {
+        words: tongue.words(),
+        title: title(&holding.metadata).0,
+        item: holding,
+        to: address::item(&holding.item.labels),
+        open,
+        files,
+    };
+    Ok(page_of(StatusCode::OK, &page))
+}
+
+/// What is left of an item that was removed.
+pub(super) fn tombstone(holding: &Holding, tongue: Tongue) -> Response {
+    let page = Tombstone {
+        words: tongue.words(),
+        title: title(&holding.metadata).0,
+        item: holding,
+        removed: holding.item.removed.as_ref(),
+        statements: statements(&holding.metadata, None),
+    };
+    page_of(StatusCode::GONE, &page)
+}
+
+/// Something that went wrong.
+pub(super) fn error(tongue: Tongue, status: StatusCode, detail: &str) -> Response {
+    page_of(status, &ErrorPage { words: tongue.words(), status: status.as_u16(), detail })
+}
+
+fn page_of(status: StatusCode, page: &impl Template) -> Response {
+    let Ok(text) = page.render() else {
+        return (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be written\n").into_response();
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        ),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::VARY, "Accept, Accept-Language"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if status == StatusCode::GONE {
+        headers.insert("x-robots-tag", HeaderValue::from_static("noindex"));
+    }
+    (status, headers, text).into_response()
+}
+
+/// The first title, and its language.
+fn title(metadata: &DublinCore) -> (&str, &str) {
+    metadata.of(Element::Title).next().map_or(("", ""), |title| (title.value(), tag(title)))
+}
+
+fn tag(statement: &Statement) -> &str {
+    statement.language().map_or("", |tag| tag.as_str())
+}
+
+/// What metadata say; those in the language of the page first, if it matters.
+fn statements(metadata: &DublinCore, first: Option<Tongue>) -> Vec<Line2<'_>> {
+    let mut lines: Vec<Line2<'_>> = metadata
+        .statements()
+        .iter()
+        .map(|statement| {
+            let value = statement.value();
+            let link = value.starts_with("https://") || value.starts_with("http://");
+            Line2 { element: statement.element().name(), language: tag(statement), value, link }
+        })
+        .collect();
+    if let Some(tongue) = first {
+        lines.sort_by_key(|line| !line.language.starts_with(tongue.name()));
+    }
+    lines
+}
+
+fn file_lines(holdings: &Holdings, holding: &Holding, most: usize) -> Result<Vec<FileLine>, ArchiveError> {
+    let labels = &holding.item.labels;
+    let (mut lines, mut after) = (Vec::new(), String::new());
+    while lines.len() < most {
+        let page = holdings.files(&holding.path, &after, FILES)?;
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.name);
+        lines.extend(page.into_iter().map(|file| FileLine {
+            to: address::file(labels, &file.name),
+            name: String::from_utf8_lossy(&crate::keep::raw(&file.name)).into_owned(),
+            size: file.size,
+            media: file.media,
+            sha512: file.sha512,
+        }));
+    }
+    lines.truncate(most);
+    Ok(lines)
+}
+
+/// The value of a pair of a query, decoded.
+pub(super) fn value(query: &str, name: &str) -> Option<String> {
+    let pair = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    let text = pair?.replace('+', " ");
+    Some(percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned())
+}

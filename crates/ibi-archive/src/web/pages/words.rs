@@ -1,0 +1,107 @@
+//! The words of the pages, in two languages.
+
+use axum::http::{HeaderMap, header};
+
+/// The language of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) enum Tongue {
+    English,
+    Portuguese,
+}
+
+impl Tongue {
+    /// What the query asks for (`lang=pt`), or what the client likes best.
+    pub(in crate::web) fn of(headers: &HeaderMap, query: Option<&str>) -> Self {
+        let asked = query.and_then(|query| super::value(query, "lang"));
+        if let Some(tongue) = asked.as_deref().and_then(Self::named) {
+            return tongue;
+        }
+        let liked = headers.get(header::ACCEPT_LANGUAGE).and_then(|liked| liked.to_str().ok());
+        let mut best = (Self::English, 0);
+        for range in liked.unwrap_or_default().split(',') {
+            let (name, weight) = range.split_once(';').unwrap_or((range, "q=1"));
+            // A weight is at most 1, with at most three digits.
+            let weight = weight.trim().trim_start_matches("q=");
+            let (whole, digits) = weight.split_once('.').unwrap_or((weight, ""));
+            let weight = format!("{whole}{digits:0<3.3}").parse::<u32>().unwrap_or(0);
+            if let Some(tongue) = Self::named(name.trim())
+                && weight > best.1
+            {
+                best = (tongue, weight);
+            }
+        }
+        best.0
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        match name.get(..2)?.to_ascii_lowercase().as_str() {
+            "pt" => Some(Self::Portuguese),
+            "en" => Some(Self::English),
+            _ => None,
+        }
+    }
+
+    /// Its code.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::Portuguese => "pt",
+        }
+    }
+
+    /// Its words.
+    pub(super) fn words(self) -> &'static Words {
+        match self {
+            Self::English => &ENGLISH,
+            Self::Portuguese => &PORTUGUESE,
+        }
+    }
+}
+
+macro_rules! words {
+    ($($name:ident: $english:literal, $portuguese:literal;)*) => {
+        /// The words of the pages.
+        pub(super) struct Words { pub(super) lang: &'static str, $(pub(super) $name: &'static str,)* }
+        const ENGLISH: Words = Words { lang: "en", $($name: $english,)* };
+        const PORTUGUESE: Words = Words { lang: "pt", $($name: $portuguese,)* };
+    };
+}
+
+words! {
+    archive: "Archive", "Arquivo";
+    skip: "Skip to the content", "Ir para o conteúdo";
+    next: "Next items", "Próximos itens";
+    other_name: "Português", "English";
+    other: "pt", "en";
+    identifier: "Identifier", "Identificador";
+    aliases: "Also known as", "Também conhecido como";
+    state: "State", "Estado";
+    version: "Version", "Versão";
+    language: "Language", "Idioma";
+    created: "Deposited", "Depositado";
+    updated: "Updated", "Atualizado";
+    access: "Access", "Acesso";
+    translation_of: "Translation of", "Tradução de";
+    next_edition_of: "Next edition of", "Próxima edição de";
+    metadata: "Metadata", "Metadados";
+    metadata_of: "Metadata of", "Metadados de";
+    element: "Element", "Elemento";
+    value: "Value", "Valor";
+    files: "Files", "Arquivos";
+    file: "File", "Arquivo";
+    size: "Bytes", "Bytes";
+    kind: "Type", "Tipo";
+    open_it: "Open", "Abrir";
+    all_files: "All files", "Todos os arquivos";
+    no_files: "This item has no files.", "Este item não tem arquivos.";
+    closed: "The files of this item, and the list of them, are closed to you. The metadata are open to all.",
+        "Os arquivos deste item, e a lista deles, não estão abertos para você. Os metadados são abertos a todos.";
+    removed: "This item was removed", "Este item foi removido";
+    removed_at: "Removed", "Removido em";
+    removed_by: "By", "Por";
+    reason: "Reason", "Motivo";
+    error: "Error", "Erro";
+    home: "What this Archive holds", "O que este Arquivo contém";
+    service: "Archive service", "Serviço do Arquivo";
+    api: "API", "API";
+}

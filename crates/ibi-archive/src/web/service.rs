@@ -1,0 +1,122 @@
+//! The Archive service, at the address of its own identifier (clauses 3.3 to 3.6), and labels without `/col`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use ibi_http::Problem;
+use ibi_id::Label;
+use ibi_protocol::{Acknowledgment, Pairs, Part, Relation, Request as Message, answer};
+use ibi_store::records::Role;
+use percent_encoding::percent_decode_str;
+
+use crate::ArchiveError;
+use crate::archive::Holdings;
+use crate::relations::Led;
+use crate::service::address;
+use crate::service::answer::{Asked, answer as answer_url};
+use crate::web::errors::told;
+use crate::web::site::{Site, problem};
+
+/// Everything that is nowhere else: the service itself, or a label, whose page it leads to.
+pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Response {
+    let (uri, headers) = (request.uri(), request.headers());
+    let refused = |problem| told(headers, uri.query(), problem);
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        let problem = Problem::new(status, "method", "Method not allowed", "this address is only read");
+        return ([(header::ALLOW, "GET, HEAD")], refused(problem)).into_response();
+    }
+    let path = percent_decode_str(uri.path().trim_matches('/')).decode_utf8_lossy();
+    let nothing =
+        || Problem::not_found("there is nothing at this address: / leads to what this Archive holds");
+    let Some((label, "")) = address::split(&path) else { return refused(nothing()) };
+    let holdings = match site.desk.read() {
+        Ok(holdings) => holdings,
+        Err(error) => return refused(problem(&error)),
+    };
+    let query = uri.query().unwrap_or_default();
+    if query.contains("servicesubject=") && is_service(&holdings, label) {
+        return serve(&site, &holdings, query);
+    }
+    match holdings.find(label) {
+        Ok((holding, role)) => {
+            let item = &holding.item;
+            let labels = if role == Role::Metadata { &item.metadata } else { &item.labels };
+            Redirect::temporary(&address::item(labels)).into_response()
+        }
+        Err(ArchiveError::Unknown { .. }) => {
+            refused(Problem::not_found(format!("{label} is not in this Archive")))
+        }
+        Err(error) => refused(problem(&error)),
+    }
+}
+
+fn is_service(holdings: &Holdings, label: &str) -> bool {
+    let Ok(asked) = Label::parse(label) else { return false };
+    holdings.settings().service.iter().any(|own| Label::parse(own).is_ok_and(|own| own == asked))
+}
+
+fn serve(site: &Site, holdings: &Holdings, query: &str) -> Response {
+    match Message::parse(query) {
+        Ok(Message::InclusionConfirmation) => pairs(StatusCode::OK, &answer::confirmation()),
+        Ok(Message::Url(request)) => {
+            let asked = Asked { address: &site.address, keys: &site.keys, now: site.now() };
+            match answer_url(holdings, &request, &asked) {
+                Ok(found) => pairs(StatusCode::OK, &found),
+                Err(error) => failed(&error),
+            }
+        }
+        Ok(Message::Acknowledgment(acknowledgment)) => {
+            acknowledge(site, holdings, &acknowledgment);
+            // The same answer whatever the key is worth (threat K8).
+            pairs(StatusCode::OK, &answer::acknowledged())
+        }
+        Ok(other) => {
+            let mut error = Pairs::new();
+            error.push("error", "unknown-servicesubject");
+            error.push("message", &format!("{} is for resolvers, and this is an Archive", other.subject()));
+            pairs(StatusCode::BAD_REQUEST, &error)
+        }
+        Err(error) => pairs(StatusCode::BAD_REQUEST, &error.to_pairs()),
+    }
+}
+
+/// Counts an access, if the key is fresh, ours, of the item that the URL leads to or of a translation of it that was asked
+/// for, and was not counted before.
+fn acknowledge(site: &Site, holdings: &Holdings, acknowledgment: &Acknowledgment) {
+    let urls = [acknowledgment.url.as_sent().to_owned(), acknowledgment.url.decoded()];
+    let found = urls.iter().find_map(|url| {
+        let (label, _) = address::split(url.split_once("/col/")?.1)?;
+        holdings.find(label).ok()
+    });
+    let Some((holding, _)) = found else { return };
+    let path = holding.path.clone();
+    let led = Led::new(holding, Role::Item);
+    let any = Relation::new(vec![Part::Translation(None)]).unwrap_or_default();
+    let group = holdings.offers(&led, &any).map(|offers| offers.whole).unwrap_or_default();
+    let asked = group.iter().map(|(_, led)| led.holding.path.as_str());
+    if [path.as_str()]
+        .into_iter()
+        .chain(asked)
+        .any(|asked| site.keys.take(&acknowledgment.urlkey, site.now(), asked))
+    {
+        site.statistics.count_resolution(&path, site.now());
+    }
+}
+
+fn failed(error: &ArchiveError) -> Response {
+    let problem = problem(error);
+    let mut told = Pairs::new();
+    told.push("error", "failed");
+    told.push("message", problem.detail());
+    pairs(if problem.status().is_server_error() { problem.status() } else { StatusCode::BAD_REQUEST }, &told)
+}
+
+fn pairs(status: StatusCode, pairs: &Pairs) -> Response {
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    let fresh = HeaderValue::from_static("no-store");
+    (status, [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, fresh)], pairs.to_string())
+        .into_response()
+}

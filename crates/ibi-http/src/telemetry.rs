@@ -1,0 +1,65 @@
+//! What happens, told: a line of JSON for each request on standard error, and figures for Prometheus.
+//!
+//! A line has the path and never the query, in which keys and addresses of people may stand.
+
+use axum::extract::{MatchedPath, Request};
+use axum::middleware::Next;
+use axum::response::Response;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio::time::Instant;
+use tracing_subscriber::EnvFilter;
+
+/// Bounds of the times that are counted, in seconds.
+const TIMES: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+
+/// Starts to write the log to standard error: what matters, or what `IBI_LOG` asks for.
+pub fn log() {
+    let filter = EnvFilter::try_from_env("IBI_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let started = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr);
+    // Somebody who embeds us may have a log already.
+    let _ = started.with_target(false).flatten_event(true).try_init();
+}
+
+/// The figures of this process.
+#[derive(Clone, Debug)]
+pub struct Figures(PrometheusHandle);
+
+impl Figures {
+    /// Starts to count. Called again, what is counted goes on.
+    pub fn start() -> Option<Self> {
+        let builder = PrometheusBuilder::new()
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), TIMES)
+            .ok()?;
+        let recorder = builder.build_recorder();
+        let handle = recorder.handle();
+        metrics::set_global_recorder(recorder).ok()?;
+        Some(Self(handle))
+    }
+
+    /// As Prometheus reads them.
+    pub fn text(&self) -> String {
+        self.0.run_upkeep();
+        self.0.render()
+    }
+}
+
+/// A layer that tells of each request.
+pub async fn told(request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    // Paths are without number: what they are matched by is not.
+    let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let response = next.run(request).await;
+    let (status, took) = (response.status().as_u16(), begun.elapsed());
+    metrics::counter!("ibi_requests_total", "route" => route.clone(), "status" => status.to_string())
+        .increment(1);
+    metrics::histogram!("ibi_request_seconds", "route" => route).record(took.as_secs_f64());
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    if status >= 500 {
+        tracing::error!(%method, path, status, micros, "request");
+    } else {
+        tracing::info!(%method, path, status, micros, "request");
+    }
+    response
+}

@@ -1,0 +1,142 @@
+//! 4.2 step 2: which answers count.
+
+use ibi_protocol::analysis::{Asked, CheckError, Live, Offered, Said, check};
+use ibi_protocol::{Limits, Pairs, Verbs};
+
+const ASKED: &str = "a.br/b/2009/02.16.17.46";
+
+fn checked(text: &str, modifiers: &str) -> Result<Option<Offered>, CheckError> {
+    let pairs = Pairs::read(text.as_bytes(), &Limits::default()).unwrap();
+    let verbs = Verbs::from(ibi_protocol::Relation::from_modifiers(modifiers).unwrap());
+    let (label, service) = (ASKED.parse().unwrap(), "n.br/archive/2001/01.01.01.01".parse().unwrap());
+    let hosts = ["archive.n.br:8080".to_owned(), "Mirror.org".to_owned(), "[::1]:80".to_owned()];
+    check(&pairs, &Asked { label: &label, verbs: &verbs, service: &service, hosts: &hosts })
+}
+
+/// An answer that counts, with this added.
+fn live(text: &str) -> Result<Live, CheckError> {
+    let text = format!("ibi {{rep {ASKED}}} ibi.archiveservice {{rep n.br/archive/2001/01.01.01.01}} {text}");
+    match checked(&text, "")? {
+        Some(Offered::Live(live)) => Ok(live),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn clause_4_2_2_an_answer_names_the_asked_label_in_one_of_its_forms_or_an_alias() {
+    let service = "ibi.archiveservice {rep n.br/archive/2001/01.01.01.01}";
+    for ibi in [
+        "ibi {rep A.br/b@80/2009/02.16.17.46.00 ibip 8JMKD3MGP8W/35MME4E}",
+        "ibi {ibip 8JMKD3MGP8W/35MME4E} ibi.alias a.br/b/2009/02.16.17.46",
+        "ibi {ibip 8JMKD3MGP8W/35MME4E} ibi.alias {rep a.br/b/2009/02.16.17.46}",
+    ] {
+        assert!(matches!(checked(&format!("{ibi} {service}"), ""), Ok(Some(Offered::Live(_)))), "{ibi}");
+    }
+    for (ibi, wrong) in [
+        ("ibi {ibip 8JMKD3MGP8W/35MME4E}", "the answer is about `ibip 8JMKD3MGP8W/35MME4E`, which is not"),
+        ("ibi {ibip 8JMKD3MGP8W/35MME4E} ibi.alias 8JMKD3MGP8W/35MME4E", "the answer is about"),
+        ("ibi {}", "the answer has no ibi"),
+        ("", "the answer has no ibi"),
+        ("ibi {rep x}", "ibi: `x` is no IBI"),
+    ] {
+        let error = checked(&format!("{ibi} {service}"), "").unwrap_err().to_string();
+        assert!(error.starts_with(wrong), "{ibi}: {error}");
+    }
+}
+
+#[test]
+fn clause_4_2_2_an_answer_is_in_the_name_of_the_archive_that_was_asked() {
+    let ibi = format!("ibi {{rep {ASKED}}}");
+    let other = format!("{ibi} ibi.archiveservice {{rep n.br/other/2001/01.01.01.01}}");
+    assert!(matches!(checked(&other, ""), Err(CheckError::OtherArchive { .. })));
+    assert!(matches!(checked(&ibi, ""), Err(CheckError::Missing { name: "ibi.archiveservice" })));
+    let both =
+        format!("{ibi} ibi.archiveservice {{ibip 8JMKD3MGP8W/35MME4E rep n.br/archive@80/2001/01.01.01.01}}");
+    assert!(checked(&both, "").is_ok());
+}
+
+#[test]
+fn clause_4_2_2_a_url_is_http_or_https_without_user_info_on_a_registered_host() {
+    for url in [
+        "http://archive.n.br/x",
+        "https://archive.n.br",
+        "HTTP://ARCHIVE.N.BR:9/x?y@z#w",
+        "http://mirror.org:8080/a@b",
+        "http://mirror.org:/x",
+        "http://[0::1]/x",
+        "http://archive.n.br?x",
+    ] {
+        assert_eq!(live(&format!("url {url}")).unwrap().offers[0].url.as_deref(), Some(url));
+    }
+    for url in [
+        "ftp://archive.n.br/x",
+        "javascript:alert(1)//archive.n.br",
+        "//archive.n.br/x",
+        "/x",
+        "http:/archive.n.br",
+        "http:///archive.n.br",
+        "http://",
+        "http://evil.org/archive.n.br",
+        "http://archive.n.br.evil.org/",
+        "http://evil.org#archive.n.br",
+        "http://user@archive.n.br/",
+        "http://archive.n.br@evil.org/",
+        "http://archive.n.br:80@evil.org/",
+        "http://archive.n.br\\@evil.org/",
+        "http://archive.n.br/\\evil",
+        "http://evil.org\\.archive.n.br/",
+        "http://archive.n.br./",
+        "http://archive%2En.br/",
+        "http://archive.n.br:x/",
+        "http://archive.n.br:99999/",
+        "http://[::2]/",
+        "http://[::1/",
+        "http://[::1]x/",
+        "{http://archive.n.br/a b}",
+        "{http://archive.n.br/a http://archive.n.br/b}",
+        &format!("http://archive.n.br/{}", "x".repeat(8192)),
+    ] {
+        let error = live(&format!("url {url}")).unwrap_err();
+        assert!(matches!(error, CheckError::Url { .. }) && error.to_string().len() < 300, "{url}: {error}");
+    }
+}
+
+#[test]
+fn clause_4_2_2_anything_else_is_a_failed_answer_and_not_an_empty_one() {
+    assert_eq!(Said::from(checked("", "")), Said::Nothing);
+    for text in ["state Lost", "contenttype X", "ibi.nextedition {rep x}", "ibi.nextedition rep", "x y"] {
+        let failed = matches!(Said::from(checked(text, "")), Said::Failed(_));
+        assert!(failed, "{text}");
+        assert_eq!(live(text).is_err(), text != "x y", "{text}: pairs that nobody knows are skipped");
+    }
+    let many: String = (0..257).map(|n| format!("url.metadata(x{n}) http://archive.n.br/ ")).collect();
+    assert!(matches!(live(&many), Err(CheckError::TooMany { .. })));
+    let asked = |text: &str| {
+        let text =
+            format!("ibi {{rep {ASKED}}} ibi.archiveservice {{rep n.br/archive/2001/01.01.01.01}} {text}");
+        checked(&text, ":")
+    };
+    assert!(asked("url.metadata http://evil.org/").is_err());
+    assert!(asked("state.metadata Deleted").is_err());
+    // What nobody asked for is left out.
+    let Ok(Some(Offered::Live(found))) = asked("url.translation http://evil.org/ url http://evil.org/")
+    else {
+        panic!()
+    };
+    assert!(found.offers.iter().all(|offer| offer.url.is_none()));
+}
+
+#[test]
+fn clause_3_4_a_removed_item_says_so_and_no_more() {
+    let text = format!(
+        "ibi {{rep {ASKED}}} ibi.archiveservice {{rep n.br/archive/2001/01.01.01.01}} state Deleted timestamp 2020"
+    );
+    let Ok(Some(Offered::Deleted(tombstone))) = checked(&text, "+:") else { panic!() };
+    assert_eq!((tombstone.ibi.labels().len(), tombstone.timestamp.as_deref()), (1, Some("2020")));
+}
+
+#[test]
+fn clause_3_1_without_a_urlkey_there_is_nothing_to_acknowledge() {
+    assert_eq!(live("urlkey 1234567890").unwrap().urlkey.as_deref(), Some("1234567890"));
+    assert_eq!((live("urlkey x").unwrap().urlkey, live("").unwrap().urlkey), (None, None));
+}

@@ -1,0 +1,316 @@
+//! 4.2 steps 3 to 6: what follows from the answers.
+
+use ibi_protocol::FilePath;
+use ibi_protocol::analysis::{
+    AcceptedLanguages, ArchiveId, Decision, Endless, MOST_ROUNDS, Wanted, suspects,
+};
+
+use crate::federation::{ITEM, SECOND, THIRD, again, answer, decided, outcome, wanted};
+
+const URL: &str = "url http://N/x state Copy";
+const ORIGINAL: &str = "url http://N/x state Original";
+
+fn original(modifiers: &str) -> Wanted {
+    Wanted { original: true, ..wanted(modifiers) }
+}
+
+fn reads(modifiers: &str, header: &str) -> Wanted {
+    Wanted { languages: AcceptedLanguages::parse(header), ..wanted(modifiers) }
+}
+
+fn over(wanted: Wanted) -> Wanted {
+    Wanted { grace_over: true, ..wanted }
+}
+
+#[test]
+fn clause_4_2_3_exactly_one_claims_the_original() {
+    let wanted = original("");
+    assert_eq!(outcome(&wanted, &[URL, ORIGINAL, ""]), "1 /x");
+    assert_eq!(outcome(&wanted, &[URL, ORIGINAL, "-"]), "1 /x");
+    assert_eq!(outcome(&wanted, &[ORIGINAL, "..."]), "wait", "all answers are taken");
+    assert_eq!(outcome(&over(wanted), &[ORIGINAL, "..."]), "wait", "and no grace ends that");
+}
+
+#[test]
+fn clause_4_2_3_two_claims_or_none_are_asked_again_once_before_they_count() {
+    for said in [[ORIGINAL, ORIGINAL], [URL, URL]] {
+        let first = original("");
+        assert_eq!(outcome(&first, &said), format!("ask {ITEM}: Claims"));
+        let second = again(&first, &said);
+        assert_eq!((second.round, second.asked.len()), (2, 0));
+        assert_eq!(outcome(&second, &[URL, ORIGINAL]), "1 /x", "a transfer passed between two answers");
+        let status = if said[0] == ORIGINAL { "409" } else { "404" };
+        assert_eq!(outcome(&second, &said), status);
+    }
+}
+
+#[test]
+fn clause_4_2_3_the_suspects_are_named() {
+    let second = again(&original(""), &[ORIGINAL, ORIGINAL]);
+    let Decision::Alert(found) = decided(&second, &[ORIGINAL, URL, ORIGINAL]) else { panic!() };
+    assert_eq!(found.len(), 1);
+    assert_eq!((&found[0].archives, found[0].counts), (&vec![ArchiveId(0), ArchiveId(2)], true));
+    assert_eq!(found[0].ibi.to_string(), format!("rep {ITEM}"));
+}
+
+#[test]
+fn clause_4_2_3_claims_are_counted_per_ibi_of_what_the_relation_leads_to() {
+    let first = original("!");
+    let edition = |item: &str, state: &str| {
+        format!("ibi.lastedition {{rep {item}}} url.lastedition http://N/{item} state.lastedition {state}")
+    };
+    let (own, later) = (edition(ITEM, "Original"), edition(SECOND, "Original"));
+    assert_eq!(
+        outcome(&first, &[&own, &later]),
+        format!("1 /{SECOND} !"),
+        "one claim for each item: no alert"
+    );
+    let copy = edition(SECOND, "Copy");
+    assert_eq!(
+        outcome(&first, &[&own, &copy]),
+        format!("ask {ITEM}!: Claims"),
+        "the original of the last edition"
+    );
+    let second = again(&first, &[&own, &copy]);
+    assert_eq!(outcome(&second, &[&own, &copy]), "404");
+    assert_eq!(outcome(&second, &[&later, &later]), "409");
+    // The item on the way is a copy everywhere, and what it leads to is the original.
+    let way = format!("state Copy url http://N/ {later}");
+    assert_eq!(outcome(&first, &[&way]), format!("0 /{SECOND} !"));
+    // One Archive that says it twice is one; an item in two forms is one.
+    let bare = original("+");
+    let twice = "ibi.translation {rep a.br/b/2010/02.16.17.46} url.translation http://N/x state.translation Original \
+                 ibi.translation(pt) {rep a.br/b/2010/02.16.17.46} url.translation(pt) http://N/y state.translation(pt) \
+                 Original";
+    assert_eq!(outcome(&bare, &[twice]), "0 /x +");
+    let forms = |forms: &str| {
+        format!("ibi.lastedition {{{forms}}} url.lastedition http://N/x state.lastedition Original")
+    };
+    let (rep, ibip) = (forms(&format!("rep {SECOND}")), forms("ibip 8JMKD3MGP8W/35MME4E"));
+    let both = forms(&format!("rep {SECOND} ibip 8JMKD3MGP8W/35MME4E"));
+    let asked = again(&first, &[&rep, &ibip, &both]);
+    let Decision::Alert(found) = decided(&asked, &[&rep, &ibip, &both]) else { panic!() };
+    assert_eq!((found.len(), found[0].archives.len()), (1, 3), "the third ties the others together");
+}
+
+#[test]
+fn clause_4_2_3_steps_5_and_6_come_first() {
+    let first = original("!");
+    let next = format!("ibi.nextedition {{rep {SECOND}}}");
+    assert_eq!(outcome(&first, &[&next, ORIGINAL]), format!("ask {SECOND}!: NextEdition"));
+    let pt = "url.translation(pt) http://N/pt state.translation(pt) Original";
+    let en = "url.translation(en) http://N/en state.translation(en) Copy";
+    let bare = Wanted { original: true, ..reads("+", "pt,en") };
+    assert_eq!(outcome(&bare, &[en, pt]), "1 /pt +(pt)");
+    let bare = Wanted { original: true, ..reads("+", "en,pt") };
+    assert_eq!(
+        outcome(&bare, &[en, pt]),
+        format!("ask {ITEM}+: Claims"),
+        "not the original of another language"
+    );
+}
+
+#[test]
+fn clause_4_2_4_the_first_answer_that_satisfies_and_at_once() {
+    assert_eq!(outcome(&wanted(""), &["", "...", URL, ORIGINAL]), "2 /x");
+    assert_eq!(outcome(&wanted(""), &["...", ""]), "wait");
+    assert_eq!(
+        outcome(&over(wanted("")), &["...", ""]),
+        "wait",
+        "the grace is for a better answer than one that is there"
+    );
+}
+
+#[test]
+fn clause_4_2_4_a_live_answer_beats_deleted() {
+    let deleted = "state Deleted timestamp 2020-01-01T00:00:00Z";
+    assert_eq!(outcome(&wanted(""), &[deleted, URL]), "1 /x");
+    assert_eq!(outcome(&wanted(""), &[deleted, "..."]), "wait");
+    assert_eq!(outcome(&over(wanted("")), &[deleted, "..."]), "wait");
+    assert_eq!(outcome(&wanted(""), &[deleted, "-", ""]), "410");
+    assert_eq!(
+        outcome(&wanted("+(pt)"), &[deleted, "ibi.platformsoftware {}"]),
+        format!("ask {ITEM}+: Offers")
+    );
+}
+
+#[test]
+fn clause_4_2_4_a_second_claim_raises_the_same_alert() {
+    let wanted = wanted("");
+    assert_eq!(outcome(&wanted, &[ORIGINAL, ORIGINAL]), "0 /x and an alert");
+    assert_eq!(outcome(&wanted, &[ORIGINAL, "..."]), "0 /x");
+    let later = [answer(0, ORIGINAL, &wanted), answer(1, ORIGINAL, &wanted)];
+    let found = suspects(&later, &wanted);
+    assert_eq!((found.len(), found[0].counts), (1, false), "not before they are asked again");
+    assert!(suspects(&later[..1], &wanted).is_empty());
+}
+
+#[test]
+fn clause_4_2_4_a_next_edition_beats_an_item_that_calls_itself_its_last() {
+    let own = format!("ibi.lastedition {{rep {ITEM}}} url.lastedition http://N/own");
+    let next = format!("ibi.nextedition {{rep {SECOND}}}");
+    let later = format!("ibi.lastedition {{rep {SECOND}}} url.lastedition http://N/later {next}");
+    let ask = format!("ask {SECOND}!: NextEdition");
+    let first = wanted("!");
+    assert_eq!(outcome(&first, &[&own, "..."]), "wait", "the grace");
+    assert_eq!(outcome(&over(first.clone()), &[&own, "..."]), "0 /own !");
+    assert_eq!(outcome(&first, &[&own, ""]), "0 /own !", "nobody is left to wait for");
+    assert_eq!(outcome(&first, &[&own, &next, "..."]), ask, "within the grace");
+    assert_eq!(outcome(&first, &[&own, &later, "..."]), "1 /later !", "somebody has it");
+    assert_eq!(outcome(&first, &[&later, "..."]), "0 /later !", "at once");
+    // Only for a leading `!`.
+    let own =
+        "ibi.translation.lastedition {rep a.br/b/2009/02.16.17.46} url.translation.lastedition http://N/own";
+    assert_eq!(outcome(&wanted("+!"), &[own, &next, "..."]), "0 /own +!");
+}
+
+#[test]
+fn clause_4_2_5_the_longest_leading_part_with_the_verbs_after_it() {
+    let known = |part: &str, item: &str| format!("ibi{part} {{rep {item}}}");
+    let (one, two) = (known(".lastedition", SECOND), known(".lastedition.translation(pt)", THIRD));
+    let first = wanted("!+(pt):(oai_dc)");
+    assert_eq!(outcome(&first, &[&one]), format!("ask {SECOND}+(pt):(oai_dc): leading !"));
+    assert_eq!(outcome(&first, &[&one, &two]), format!("ask {THIRD}:(oai_dc): leading !+(pt)"));
+    let whole = known(".lastedition.translation(pt).metadata(oai_dc)", SECOND);
+    assert_eq!(
+        outcome(&first, &[&two, &whole]),
+        format!("ask {SECOND}:(oai_dc): leading !+(pt):(oai_dc)"),
+        "with GetMetadata(f) before them"
+    );
+    assert_eq!(
+        outcome(&wanted(":(oai_dc)+(pt)"), &[&known(".metadata(oai_dc)", SECOND)]),
+        format!("ask {SECOND}:(oai_dc)+(pt): leading :(oai_dc)")
+    );
+    assert_eq!(
+        outcome(&wanted("+(pt)"), &[&known(".translation(pt)", SECOND)]),
+        format!("ask {SECOND}: leading +(pt)")
+    );
+    assert_eq!(outcome(&first, &[&two, "..."]), "wait", "somebody may have the URL");
+    assert_eq!(outcome(&over(first), &[&two, "..."]), format!("ask {THIRD}:(oai_dc): leading !+(pt)"));
+}
+
+#[test]
+fn clause_4_2_5_the_next_edition_only_if_the_relation_begins_so_and_with_all_verbs() {
+    let next = format!("ibi.nextedition {{rep {SECOND}}}");
+    assert_eq!(outcome(&wanted("!:(oai_dc)"), &[&next]), format!("ask {SECOND}!:(oai_dc): NextEdition"));
+    assert_eq!(outcome(&wanted("+!"), &[&next]), format!("ask {ITEM}!: WithoutTranslation"));
+    assert_eq!(outcome(&wanted("+(pt)!"), &[&next]), format!("ask {ITEM}+!: Offers"));
+    let known = format!("ibi.lastedition {{rep {THIRD}}}");
+    assert_eq!(outcome(&wanted("!:"), &[&next, &known]), format!("ask {THIRD}:: leading !"), "else");
+}
+
+#[test]
+fn clause_4_2_5_file_and_file_list_go_along_every_round() {
+    let mut first = wanted("!");
+    first.verbs.file_list = true;
+    first.file = FilePath::new(b"/a.pdf").unwrap();
+    let second = again(&first, &[&format!("ibi.nextedition {{rep {SECOND}}}")]);
+    assert_eq!(
+        (second.verbs.to_string().as_str(), &second.file),
+        ("GetLastEdition GetFileList", &first.file)
+    );
+    let third = again(&second, &[&format!("ibi.lastedition {{rep {THIRD}}}")]);
+    assert_eq!((third.verbs.to_string().as_str(), &third.file), ("GetFileList", &first.file));
+    assert_eq!((third.round, third.asked.len()), (3, 2));
+}
+
+#[test]
+fn clause_4_2_5_a_question_is_never_repeated_and_a_cycle_is_reported() {
+    let first = wanted("!");
+    let next = |item: &str| format!("ibi.nextedition {{rep {item}}}");
+    let second = again(&first, &[&next(SECOND)]);
+    let back = next(ITEM);
+    let Decision::Cycle { chain, why } = decided(&second, &[&back]) else { panic!() };
+    let labels: Vec<String> = chain.iter().map(|question| question.label.to_string()).collect();
+    assert_eq!((labels.as_slice(), why), (&[ITEM, SECOND, ITEM].map(str::to_owned)[..], Endless::Repeats));
+    assert_eq!(outcome(&second, &[&back, "..."]), "wait");
+    assert_eq!(outcome(&over(second.clone()), &[&back, "..."]), "wait", "whoever is left may lead out");
+    assert_eq!(outcome(&second, &[&back, &next(THIRD)]), format!("ask {THIRD}!: NextEdition"), "another way");
+    let own = format!("ibi.lastedition {{rep {SECOND}}} url.lastedition http://N/own");
+    assert_eq!(
+        outcome(&second, &[&back, &own]),
+        "1 /own !",
+        "who lies about editions keeps nobody from the item"
+    );
+    assert_eq!(outcome(&first, &[&next(ITEM)]), "508", "the shortest cycle");
+    // That an item is its own metadata, but not in that format, is none.
+    let own = format!("ibi.metadata(marc) {{rep {ITEM}}}");
+    assert_eq!(outcome(&wanted(":(marc)"), &[&own]), format!("ask {ITEM}:: Offers"));
+}
+
+#[test]
+fn clause_4_2_5_at_most_8_rounds_in_all() {
+    let mut wanted = wanted("!");
+    for round in 1..=MOST_ROUNDS {
+        assert_eq!(wanted.round, round);
+        let next = format!("ibi.nextedition {{rep a.br/b/{}/02.16.17.46}}", 2010 + round);
+        match decided(&wanted, &[&next]) {
+            Decision::AskAgain(again) if round < MOST_ROUNDS => wanted = wanted.next(&again),
+            Decision::Cycle { chain, why: Endless::TooManyRounds } if round == MOST_ROUNDS => {
+                assert_eq!(chain.len(), 9);
+            }
+            other => panic!("{round}: {other:?}"),
+        }
+    }
+    let last = Wanted { original: true, round: MOST_ROUNDS, ..wanted };
+    assert_eq!(outcome(&last, &["url.lastedition http://N/x"]), "508", "claims cannot be counted any more");
+}
+
+#[test]
+fn clause_4_2_6_the_best_translation_for_the_client() {
+    let offer = |language: &str| format!("url.translation({language}) http://N/{language}");
+    let (pt, br, en) = (offer("pt"), offer("pt-BR"), offer("en"));
+    let bare = "url.translation http://N/bare";
+    let header = "pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3";
+    let first = reads("+", header);
+    assert_eq!(outcome(&first, &[&en, "..."]), "wait");
+    assert_eq!(outcome(&over(first.clone()), &[&en, "..."]), "0 /en +(en)");
+    assert_eq!(
+        outcome(&first, &[&en, &br, "..."]),
+        "1 /pt-BR +(pt-BR)",
+        "the first preference ends the wait"
+    );
+    assert_eq!(outcome(&first, &[&en, &pt, bare]), "1 /pt +(pt)", "RFC 4647: from pt-BR to pt before fr");
+    assert_eq!(outcome(&reads("+", "pt"), &[&en, &br]), "1 /pt-BR +(pt-BR)", "pt also takes pt-BR");
+    assert_eq!(outcome(&reads("+", "de"), &[&en, bare]), "1 /bare +", "if none fits");
+    assert_eq!(
+        outcome(&reads("+", "de"), &[&en, &pt]),
+        format!("ask {ITEM}: WithoutTranslation"),
+        "else the item"
+    );
+    assert_eq!(outcome(&reads("+:", "de"), &[""]), "404");
+    assert_eq!(outcome(&reads("+", ""), &[bare, "..."]), "0 /bare +", "nothing can be better");
+    // A translation of which only the name is known: before one that the client cannot read, after one that it can.
+    let known = format!("ibi.translation(pt-BR) {{rep {SECOND}}}");
+    assert_eq!(outcome(&first, &[bare, &known]), format!("ask {SECOND}: leading +"));
+    assert_eq!(outcome(&first, &[&en, &known]), "0 /en +(en)");
+}
+
+#[test]
+fn clause_4_2_6_without_the_verb_that_cannot_be() {
+    for (modifiers, then) in [("+", ""), ("!+", "!"), ("+!:", "!:"), ("+:+", "+:"), ("+:", ":"), (":+", ":")]
+    {
+        let ask = format!("ask {ITEM}{then}: WithoutTranslation");
+        assert_eq!(outcome(&wanted(modifiers), &["url http://N/x"]), ask, "{modifiers}");
+    }
+    // The translation is never asked for a second time.
+    let second = again(&wanted("+"), &["url http://N/x"]);
+    assert_eq!(outcome(&second, &["url http://N/x"]), "0 /x");
+}
+
+#[test]
+fn clause_4_2_6_a_language_with_a_name() {
+    let offer = |language: &str| format!("url.translation({language}) http://N/{language}");
+    let (pt, br, portugal) = (offer("pt"), offer("pt-BR"), offer("pt-PT"));
+    assert_eq!(outcome(&wanted("+(pt)"), &[&br, &pt]), "1 /pt +(pt)");
+    assert_eq!(outcome(&wanted("+(pt)"), &[&br, ""]), "0 /pt-BR +(pt-BR)", "else by a pt-XX");
+    assert_eq!(outcome(&wanted("+(pt)"), &[&br, "..."]), "wait");
+    assert_eq!(outcome(&wanted("+(pt)"), &[&pt, "..."]), "0 /pt +(pt)");
+    assert_eq!(outcome(&reads("+(pt)", "en,pt-PT"), &[&br, &portugal]), "1 /pt-PT +(pt-PT)");
+    assert_eq!(
+        outcome(&wanted("+(pt-BR)"), &[&pt, &portugal]),
+        format!("ask {ITEM}+: Offers"),
+        "only by itself"
+    );
+    assert_eq!(outcome(&wanted("+(pt-BR)"), &[&br]), "0 /pt-BR +(pt-BR)");
+}

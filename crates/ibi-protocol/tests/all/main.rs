@@ -1,0 +1,16 @@
+//! Tests of the protocol: the norm's examples, one test a clause, and properties.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod clauses_of_checks;
+mod clauses_of_decisions;
+mod clauses_of_messages;
+mod clauses_of_outcomes;
+mod clauses_of_pairs;
+mod clauses_of_persistent_urls;
+mod clauses_of_relations;
+mod conversations;
+mod federation;
+mod properties;
+mod properties_of_resolution;
+mod vectors;
