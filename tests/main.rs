@@ -7,5 +7,6 @@ mod archive;
 mod binary;
 mod input_and_output;
 mod mint;
+mod online;
 mod transcripts;
 mod vectors;

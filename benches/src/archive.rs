@@ -1,7 +1,7 @@
 //! The Archive beside what the same disk, processor and database do without it.
 
 mod large;
-mod lookup;
+pub(crate) mod lookup;
 mod rebuild;
 mod table;
 
@@ -28,14 +28,14 @@ pub fn compare(folder: &str, ibi: &str, name: Option<&str>) -> ExitCode {
 }
 
 /// A folder of its own, with an Archive.
-struct Place {
+pub(crate) struct Place {
     folder: PathBuf,
-    ibi: String,
+    pub(crate) ibi: String,
     host: String,
 }
 
 impl Place {
-    fn new(folder: &str, ibi: &str) -> Self {
+    pub(crate) fn new(folder: &str, ibi: &str) -> Self {
         let number = std::process::id();
         let folder = Path::new(folder).join(format!("ibi-bench-{number}"));
         fs::create_dir_all(&folder).expect("room for a folder");
@@ -43,12 +43,12 @@ impl Place {
         Self { folder, ibi: ibi.to_owned(), host: format!("a{number}.bench.test") }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
     /// Starts an Archive anew.
-    fn init(&self) {
+    pub(crate) fn init(&self) {
         let _ = fs::remove_dir_all(self.path("data"));
         self.forget();
         self.archive(&["init", "--host", &self.host, "--allow-private"]);
@@ -70,6 +70,34 @@ impl Place {
         start.elapsed()
     }
 
+    /// The same, and the label of the Archive service.
+    pub(crate) fn init_told(&self) -> String {
+        self.init();
+        self.told(&["list"]).split_whitespace().next().expect("the service").to_owned()
+    }
+
+    /// Deposits a file, and tells its label.
+    pub(crate) fn deposited(&self, file: &str) -> String {
+        self.told(&["deposit", file]).split_whitespace().next().expect("a label").to_owned()
+    }
+
+    /// A token that allows everything.
+    pub(crate) fn token(&self) -> String {
+        self.told(&["token", "create", "--role", "operator"]).trim().to_owned()
+    }
+
+    fn told(&self, arguments: &[&str]) -> String {
+        let output = Command::new(&self.ibi)
+            .arg("archive")
+            .args(arguments)
+            .arg("--data")
+            .arg(self.path("data"))
+            .stderr(Stdio::null())
+            .output()
+            .expect("the built binary");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
     fn forget(&self) {
         let (machine, domain) = self.host.split_once('.').expect("a name with a dot");
         for folder in ["/run/lock", "/var/tmp"] {
@@ -86,18 +114,18 @@ impl Drop for Place {
 }
 
 /// Says a ratio beside its bar, and whether it is met. A ratio above the bar is better.
-fn judge(name: &str, ratio: f64, bar: f64, details: &str) -> bool {
+pub(crate) fn judge(name: &str, ratio: f64, bar: f64, details: &str) -> bool {
     let verdict = if ratio >= bar { "met" } else { "MISSED" };
     println!("{name:<14} {ratio:>6.2} times, bar {bar}: {verdict} ({details})");
     ratio >= bar
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 /// Waits until the disk has nothing to do for others.
-fn settle() {
+pub(crate) fn settle() {
     rustix::fs::sync();
 }

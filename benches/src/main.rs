@@ -6,12 +6,15 @@
 //! - `ibi-benches mint FOLDER`: minting in a folder on a disk, beside a bare loop of append and fdatasync there.
 //! - `ibi-benches archive FOLDER IBI [NAME]`: the built binary keeping items on that disk, beside hashing, copying, syncing,
 //!   selecting and walking without it.
+//! - `ibi-benches online FOLDER IBI [NAME]`: the built binary on line, on one core, asked from the other, beside bare hyper
+//!   and nginx.
 //! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading its answer.
 
 mod archive;
 mod inputs;
 mod json;
 mod mint;
+mod online;
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -34,12 +37,15 @@ fn main() -> ExitCode {
         ["ids"] => compare(&Inputs::new(INPUTS)),
         ["archive", folder, ibi] => archive::compare(folder, ibi, None),
         ["archive", folder, ibi, name] => archive::compare(folder, ibi, Some(name)),
+        ["online", folder, ibi] => online::compare(folder, ibi, None),
+        ["online", folder, ibi, name] => online::compare(folder, ibi, Some(name)),
+        ["bare", database] => online::serve_bare(database),
         ["json", ibi] => json::compare(ibi),
         ["mint", folder] => mint::compare(folder),
         ["count", operation, rounds] => count(operation, rounds.parse().unwrap_or(0)),
         _ => {
             eprintln!(
-                "usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | archive FOLDER IBI [NAME] | json IBI"
+                "usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | archive FOLDER IBI [NAME] | online FOLDER IBI [NAME] | json IBI"
             );
             ExitCode::from(2)
         }

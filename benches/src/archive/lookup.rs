@@ -10,18 +10,16 @@ use ibi_store::records::{FileRecord, Full, LabelRecord, Record, Records as _, Ro
 
 use crate::archive::{Place, judge, median, settle};
 
-const ITEMS: u64 = 1_000_000;
+pub(crate) const ITEMS: u64 = 1_000_000;
 const LOOKUPS: u64 = 100_000;
 const TURNS: usize = 5;
 
 pub(super) fn compare(place: &Place) -> bool {
     place.init();
     let data = place.path("data");
-    let index = data.join("index.sqlite");
-    let position = SqliteRecords::open(&index).and_then(|records| records.position()).expect("an index");
-    fill(place, position);
+    fill_archive(place);
     settle();
-    let bare = bare(place);
+    let bare = bare(place, 300);
     let mut select = bare.prepare("SELECT value FROM bare WHERE key = ?1").expect("a table");
     let (holdings, _) = archive::open_to_read(&data).expect("an Archive");
     let mut chance = 1_u64;
@@ -70,7 +68,7 @@ pub(super) fn compare(place: &Place) -> bool {
     fast && memory < 100
 }
 
-fn rep(number: u64) -> String {
+pub(crate) fn rep(number: u64) -> String {
     format!("lookup.test/b/2026/01.02.03.04.05.{number:06}1")
 }
 
@@ -128,12 +126,30 @@ fn item(number: u64, item: &str, dc: &str) -> Full {
     }
 }
 
-fn fill(place: &Place, position: Position) {
+/// Puts a million items into the index of the Archive that is there.
+pub(crate) fn fill_archive(place: &Place) {
+    let index = place.path("data/index.sqlite");
+    let records = SqliteRecords::open(&index).expect("an index");
+    let position = records.position().expect("an index");
+    let service = records.list("", 1).expect("an index").pop().expect("the service");
+    drop(records);
+    fill(place, position, service);
+}
+
+fn fill(place: &Place, position: Position, service: Record) {
     let fresh = place.path("data/staging/fresh");
     let records = SqliteRecords::bulk(&fresh).expect("room for an index");
     let properties = r#"{"format":1,"rep":"ITEM-REP","ibip":"ITEM-IBIP","aliases":["ALIAS"],"metadata":{"rep":"META-REP"},"transferable":true,"created":"2026-01-02T03:04:05Z","updated":"2026-01-02T03:04:05Z","language":"en","target":"report.pdf","access":"public"}"#;
     let dc = r#"[{"element":"title","value":"TITLE"},{"element":"creator","value":"Doe, J."}]"#;
     records.begin().expect("a transaction");
+    let labels = [service.path.clone()].map(|folded| LabelRecord {
+        canonical: folded.clone(),
+        folded,
+        role: Role::Item,
+    });
+    records
+        .put(&Full { record: service, labels: labels.to_vec(), links: Vec::new(), files: Vec::new() })
+        .expect("room for a record");
     for number in 0..ITEMS {
         records.put(&item(number, properties, dc)).expect("room for a record");
     }
@@ -143,7 +159,7 @@ fn fill(place: &Place, position: Position) {
 }
 
 /// A table of the same size with nothing but a key and a value.
-fn bare(place: &Place) -> rusqlite::Connection {
+pub(crate) fn bare(place: &Place, body: usize) -> rusqlite::Connection {
     let path = place.path("bare.sqlite");
     let _ = fs::remove_file(&path);
     let mut bare = rusqlite::Connection::open(path).expect("room for a database");
@@ -154,7 +170,7 @@ fn bare(place: &Place) -> rusqlite::Connection {
     let transaction = bare.transaction().expect("a transaction");
     {
         let mut insert = transaction.prepare("INSERT INTO bare VALUES (?1, ?2)").expect("a table");
-        let value = "x".repeat(300);
+        let value = "x".repeat(body);
         for number in 0..ITEMS {
             insert.execute([rep(number), value.clone()]).expect("room for a row");
         }

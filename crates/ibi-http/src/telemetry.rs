@@ -1,10 +1,12 @@
-//! What happens, told: a line of JSON for each request on standard error, and figures for Prometheus.
+//! What happens, told: lines of JSON on standard error for requests that change something or fail (with `IBI_LOG=debug`, for
+//! all), and figures for Prometheus.
 //!
 //! A line has the path and never the query, in which keys and addresses of people may stand.
 
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::Response;
+use http::Method;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
@@ -56,10 +58,13 @@ pub async fn told(request: Request, next: Next) -> Response {
         .increment(1);
     metrics::histogram!("ibi_request_seconds", "route" => route).record(took.as_secs_f64());
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    // What is only read, and was given, is counted above: a line of each would cost more than the answer.
     if status >= 500 {
         tracing::error!(%method, path, status, micros, "request");
-    } else {
+    } else if status >= 400 || !matches!(method, Method::GET | Method::HEAD) {
         tracing::info!(%method, path, status, micros, "request");
+    } else {
+        tracing::debug!(%method, path, status, micros, "request");
     }
     response
 }

@@ -1,6 +1,6 @@
 //! What a resolver makes of the answers of Archives (4.2, 4.3): pure, without a clock and without a network.
 //!
-//! The caller asks all Archives, turns what comes into [`Answer`]s (with [`check`]), and calls [`decide`] whenever
+//! The caller asks all Archives, turns what comes into [`Answer`]s (with [`check()`]), and calls [`decide`] whenever
 //! something has changed: an answer came, the grace or the deadline is over. [`Decision`] says what to do; after
 //! [`Decision::AskAgain`], [`Wanted::next`] is what is wanted in the next round.
 //!

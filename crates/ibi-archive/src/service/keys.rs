@@ -4,6 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a key can be acknowledged, in seconds.
 const FRESH: i64 = 600;
@@ -14,6 +15,7 @@ const MOST: usize = 1 << 20;
 /// Makes keys and takes them back, each once.
 pub struct UrlKeys {
     secret: [u8; 32],
+    number: AtomicU64,
     taken: Mutex<Taken>,
 }
 
@@ -26,15 +28,14 @@ struct Taken {
 impl UrlKeys {
     /// Keys under a secret of their own: those of another process are no good.
     pub fn new(secret: [u8; 32]) -> Self {
-        Self { secret, taken: Mutex::default() }
+        Self { secret, number: AtomicU64::new(0), taken: Mutex::default() }
     }
 
-    /// A fresh key for an item: a time and a random number, then a code, all in digits (clause 3.2).
+    /// A fresh key for an item: a time and a number, then a code, all in digits (clause 3.2).
     pub fn make(&self, now: i64, path: &str) -> String {
-        let mut random = [0; 8];
-        // Without randomness two keys of one second are one, and count once.
-        let _ = getrandom::fill(&mut random);
-        let first = format!("{now:010}{:020}", u64::from_le_bytes(random));
+        // The code makes it unguessable; the number only makes it another one.
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let first = format!("{now:010}{number:020}");
         let code = self.code(&first, path);
         format!("{first}-{code:039}")
     }

@@ -18,6 +18,9 @@ use crate::service::address::Address;
 use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys};
 use crate::web::file::Blocks;
 
+/// Files that arrive at a time; others wait.
+const ARRIVING: usize = 32;
+
 /// An Archive on line.
 #[derive(Debug)]
 pub struct Site {
@@ -35,6 +38,8 @@ pub struct Site {
     pub(super) resolver: Option<String>,
     /// Requests with a name come one after the other, so that two of the same name are one.
     pub(super) once: tokio::sync::Mutex<()>,
+    /// Files that arrive at a time.
+    pub(super) arriving: tokio::sync::Semaphore,
     clock: SystemClock,
     stopping: AtomicBool,
 }
@@ -89,6 +94,7 @@ impl Site {
             blocks: Arc::new(Blocks::new()),
             resolver: options.resolver,
             once: tokio::sync::Mutex::default(),
+            arriving: tokio::sync::Semaphore::new(ARRIVING),
             clock: SystemClock::new(),
             stopping: AtomicBool::new(false),
         };

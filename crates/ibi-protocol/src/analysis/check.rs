@@ -42,7 +42,7 @@ pub enum Offered {
     Deleted(Tombstone),
 }
 
-/// What an Archive says of an item that it holds. Only [`check`] makes it.
+/// What an Archive says of an item that it holds. Only [`check()`] makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Live {

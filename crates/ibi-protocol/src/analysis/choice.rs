@@ -1,6 +1,7 @@
 //! Which of several offers is the best for the client (4.2 steps 4 and 6).
 
 use super::check::{Live, Offer};
+use super::claims::Whose;
 use super::languages::BEST;
 use super::{ArchiveId, Wanted};
 use crate::language::Language;
@@ -8,12 +9,10 @@ use crate::relation::{Part, Relation};
 
 /// An offer that takes the client further.
 pub(super) struct Candidate<'a> {
-    pub(super) archive: ArchiveId,
-    pub(super) live: &'a Live,
-    pub(super) offer: &'a Offer,
+    pub(super) whose: Whose<'a>,
     pub(super) rank: Rank,
     /// Its place among the answers.
-    pub(super) order: usize,
+    order: usize,
 }
 
 /// What makes one offer better than another: the smallest is the best.
@@ -49,7 +48,7 @@ pub(super) fn candidates<'a>(
     for (order, &(archive, live)) in lives.iter().enumerate() {
         for offer in live.offers.iter().filter(|offer| relation.takes(&offer.relation)) {
             let rank = rank(live, offer, relation, wanted);
-            found.extend(rank.map(|rank| Candidate { archive, live, offer, rank, order }));
+            found.extend(rank.map(|rank| Candidate { whose: Whose { archive, live, offer }, rank, order }));
         }
     }
     found.sort_by(|a, b| (&a.rank, a.order).cmp(&(&b.rank, b.order)));

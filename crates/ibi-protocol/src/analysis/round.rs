@@ -2,7 +2,7 @@
 
 use super::check::{Live, Offered};
 use super::choice::{Candidate, candidates};
-use super::claims::{claims, is_same, suspects};
+use super::claims::{Whose, claims, is_same, suspects};
 use super::{
     Answer, ArchiveId, AskAgain, Decision, Endless, Found, KnownCopy, MOST_ROUNDS, NotFound, Purpose,
     Question, Said, Suspects, Tombstone, Wanted, Why,
@@ -58,7 +58,7 @@ impl<'a> Round<'a> {
             if waits && !candidate.is_best() {
                 return Decision::Wait;
             }
-            if let Some(url) = &candidate.offer.url {
+            if let Some(url) = &candidate.whose.offer.url {
                 return self.found(candidate, url, &whole);
             }
             match self.follow(candidate, self.relation()) {
@@ -97,7 +97,7 @@ impl<'a> Round<'a> {
     }
 
     pub(super) fn suspects(&self) -> Vec<Suspects> {
-        suspects(&claims(&self.candidates(self.relation())), self.is_recount())
+        suspects(&self.claims(&self.candidates(self.relation())), self.is_recount())
     }
 
     fn relation(&self) -> &'a Relation {
@@ -112,22 +112,32 @@ impl<'a> Round<'a> {
         candidates(&self.lives, relation, self.wanted)
     }
 
+    /// The claims among all offers of the relation, also those in languages that do not suit: the item is the same. Those
+    /// that suit come first.
+    fn claims(&self, whole: &[Candidate<'a>]) -> Vec<Vec<Whose<'a>>> {
+        let all = self
+            .lives
+            .iter()
+            .flat_map(|&(archive, live)| live.offers.iter().map(move |offer| Whose { archive, live, offer }));
+        let all = all.filter(|whose| self.relation().takes(&whose.offer.relation));
+        claims(whole.iter().map(|candidate| candidate.whose).chain(all))
+    }
+
     /// An offer with a URL, which the client can go to.
     fn found(&self, best: &Candidate<'a>, url: &str, whole: &[Candidate<'a>]) -> Decision {
-        let items = claims(whole);
+        let items = self.claims(whole);
         let doubted = suspects(&items, self.is_recount());
         if !self.wanted.original {
-            return found(best, url, doubted);
+            return found(&best.whose, url, doubted);
         }
         // What is required holds for what the best offers lead to, and claims are counted item by item.
-        let as_good: Vec<&Candidate<'_>> =
-            whole.iter().filter(|candidate| candidate.rank == best.rank).collect();
+        let as_good = || whole.iter().filter(|other| other.rank == best.rank).map(|other| other.whose);
         let items = || {
             items.iter().filter(|claims| {
-                as_good.iter().any(|candidate| claims.iter().any(|claim| is_same(candidate, claim)))
+                as_good().any(|whose| claims.iter().any(|claim| is_same(whose.offer, claim.offer)))
             })
         };
-        let only = items().find_map(|claims| match claims[..] {
+        let only = items().find_map(|claims| match claims.as_slice() {
             [claim] => Some((claim, claim.offer.url.as_ref()?)),
             _ => None,
         });
@@ -140,9 +150,8 @@ impl<'a> Round<'a> {
         if items().any(|claims| claims.len() > 1) {
             return Decision::Alert(doubted);
         }
-        let copies = as_good.iter().filter_map(|candidate| {
-            let (ibi, url) = (candidate.offer.ibi.clone(), candidate.offer.url.clone()?);
-            Some(KnownCopy { archive: candidate.archive, ibi, url })
+        let copies = as_good().filter_map(|Whose { archive, offer, .. }| {
+            Some(KnownCopy { archive, ibi: offer.ibi.clone(), url: offer.url.clone()? })
         });
         self.or_incomplete(NotFound::Original { copies: copies.collect() })
     }
@@ -173,7 +182,7 @@ impl<'a> Round<'a> {
 
     /// Step 5: the item that a leading part leads to, with the verbs after it.
     fn follow(&self, candidate: &Candidate<'_>, part: &Relation) -> Step {
-        let Candidate { live, offer, .. } = candidate;
+        let Whose { live, offer, .. } = candidate.whose;
         match (&offer.ibi, self.relation().after(part)) {
             // The item itself with the same verbs leads nowhere.
             (Some(ibi), Some(rest)) if rest != *self.relation() || !live.is(ibi) => {
@@ -290,17 +299,17 @@ enum Step {
     Nowhere,
 }
 
-fn found(candidate: &Candidate<'_>, url: &str, suspects: Vec<Suspects>) -> Decision {
-    let offer = candidate.offer;
+fn found(whose: &Whose<'_>, url: &str, suspects: Vec<Suspects>) -> Decision {
+    let Whose { archive, live, offer } = *whose;
     Decision::Found(Box::new(Found {
-        archive: candidate.archive,
+        archive,
         url: url.to_owned(),
         relation: offer.relation.clone(),
         ibi: offer.ibi.clone(),
         contenttype: offer.contenttype,
         state: offer.state,
         timestamp: offer.timestamp.clone(),
-        urlkey: candidate.live.urlkey.clone(),
+        urlkey: live.urlkey.clone(),
         suspects,
     }))
 }

@@ -100,7 +100,7 @@ fn key(given: &Given<'_>, header: Option<&str>) -> Result<Key, MessageError> {
     text.parse().map_err(|why| MessageError::value(name, why))
 }
 
-/// host[:port]. The resolver calls this address, so that nothing else may hide in it.
+/// `host[:port]`. The resolver calls this address, so that nothing else may hide in it.
 fn address(given: &Given<'_>) -> Result<String, MessageError> {
     let name = "archiveaddress";
     let text = given.text(name)?;

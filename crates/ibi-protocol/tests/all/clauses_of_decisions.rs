@@ -83,6 +83,10 @@ fn clause_4_2_3_claims_are_counted_per_ibi_of_what_the_relation_leads_to() {
                  ibi.translation(pt) {rep a.br/b/2010/02.16.17.46} url.translation(pt) http://N/y state.translation(pt) \
                  Original";
     assert_eq!(outcome(&bare, &[twice]), "0 /x +");
+    // A claim counts in whatever language it is made: the item is the same.
+    let english = "ibi.translation(en) {rep a.br/b/2010/02.16.17.46} url.translation(en) http://N/en \
+                   state.translation(en) Original";
+    assert_eq!(outcome(&bare, &[twice, english]), format!("ask {ITEM}+: Claims"));
     let forms = |forms: &str| {
         format!("ibi.lastedition {{{forms}}} url.lastedition http://N/x state.lastedition Original")
     };

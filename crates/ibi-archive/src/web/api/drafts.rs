@@ -9,12 +9,16 @@ use ibi_http::{Problem, paced};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use crate::service::{Described, Draft, Role, Token};
 use crate::web::api::items::shown;
 use crate::web::api::once::{self, Once};
 use crate::web::api::{allowed, json_body, refused};
 use crate::web::site::Site;
+
+/// How far files that arrive stand back behind what is asked for.
+const NICE: i32 = 15;
 
 #[derive(Deserialize)]
 struct Begun {
@@ -137,12 +141,20 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     own(&site, request.headers(), &id)?;
     let name = file_name(&request)?;
+    let _place = site.arriving.acquire().await.map_err(|_| Problem::internal())?;
     let (mut reading, feeding) = paced::to_reader(request.into_body(), &site.limits);
-    let writing = {
+    let (tell, told_written) = oneshot::channel();
+    let taking = {
         let site = Arc::clone(&site);
-        tokio::task::spawn_blocking(move || site.drafts.put(&id, &name, &mut reading))
+        move || {
+            // Who only asks does not wait for who deposits.
+            let _ = rustix::process::setpriority_process(None, NICE);
+            // Whoever sent it may have gone.
+            let _ = tell.send(site.drafts.put(&id, &name, &mut reading));
+        }
     };
-    let (fed, written) = tokio::join!(feeding, writing);
+    std::thread::Builder::new().name("arriving".to_owned()).spawn(taking).map_err(|_| Problem::internal())?;
+    let (fed, written) = tokio::join!(feeding, told_written);
     // What went wrong on the way in is the cause of what went wrong after.
     fed?;
     let draft = written.map_err(|_| Problem::internal())?.map_err(refused)?;
