@@ -3,14 +3,13 @@
 mod bag;
 mod labels;
 mod source;
-
-use std::path::PathBuf;
+#[cfg(feature = "web")]
+mod uploads;
 
 use ibi_id::Granularity;
-use ibi_store::digests::Digests;
+use ibi_store::Staging;
 use ibi_store::journal::Verb;
 use ibi_store::ocfl::{ContentNames, Inventory, logical};
-use ibi_store::{Content, Staging};
 
 use crate::ArchiveError;
 use crate::access::Access;
@@ -24,6 +23,8 @@ use crate::object::DOC;
 
 pub(crate) use labels::{check_not_ahead, is_ours};
 pub use source::{Origin, Source};
+#[cfg(feature = "web")]
+pub(crate) use uploads::Upload;
 
 /// What a depositor says of an item.
 #[derive(Debug, Clone)]
@@ -79,16 +80,6 @@ impl Draft {
 pub struct Staged {
     pub(crate) staging: Staging,
     pub(crate) files: Vec<StagedFile>,
-}
-
-/// A file that has arrived over the network, was hashed as it came, and lies on this machine.
-#[derive(Debug)]
-pub(crate) struct Upload {
-    /// Its path below `doc/`, as the inventory has it.
-    pub(crate) name: String,
-    pub(crate) digests: Digests,
-    /// Where it lies; nothing if the version before has the same bytes.
-    pub(crate) file: Option<PathBuf>,
 }
 
 /// Metadata of which no more is known than a title.
@@ -161,25 +152,6 @@ impl Archive {
         match twice {
             Some([file, _]) => Err(ArchiveError::Value(format!("{} is there twice", file.file.path))),
             _ => Ok(()),
-        }
-    }
-
-    /// Stages files that have arrived, without hashing them again.
-    pub(crate) fn stage_uploads(
-        &self,
-        uploads: &[Upload],
-        known: Option<&Inventory>,
-    ) -> Result<Staged, ArchiveError> {
-        let content = &self.holdings.content;
-        content.room()?;
-        let mut staged = Staged { staging: content.stage()?, files: Vec::new() };
-        match place_uploads(&**content, uploads, known, &mut staged) {
-            Ok(()) => Ok(staged),
-            Err(error) => {
-                // Swept at the next opening if not now.
-                let _ = content.discard(&staged.staging);
-                Err(error)
-            }
         }
     }
 
@@ -263,30 +235,6 @@ pub(crate) fn request(minter: &Minter, count: usize) -> Request {
         Edition::Nbr2011 => Granularity::SECOND,
     };
     Request { count, granularity, max_wait: LONGEST_WAIT }
-}
-
-fn place_uploads(
-    content: &dyn Content,
-    uploads: &[Upload],
-    known: Option<&Inventory>,
-    staged: &mut Staged,
-) -> Result<(), ArchiveError> {
-    let mut names = ContentNames::default();
-    let mut stored = std::collections::HashSet::new();
-    for Upload { name, digests, file } in uploads {
-        let on_disk = names.name(&format!("{DOC}{name}"));
-        let have = known.is_some_and(|known| known.manifest.contains_key(&digests.sha512))
-            || !stored.insert(digests.sha512.clone());
-        if !have {
-            let missing = || ArchiveError::Value(format!("the bytes of {name} are not there"));
-            content.put_file(&staged.staging, &on_disk, file.as_deref().ok_or_else(missing)?)?;
-        }
-        let file = ItemFile::new(name.clone(), digests);
-        let stored = (!have).then_some(on_disk);
-        staged.files.push(StagedFile { file, sha512: digests.sha512.clone(), stored });
-    }
-    staged.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
-    Ok(())
 }
 
 /// A file may be named as it is on disk, or as the inventory has it.

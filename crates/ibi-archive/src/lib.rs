@@ -49,11 +49,13 @@ mod object;
 pub mod rebuild;
 pub mod relations;
 mod rules;
+#[cfg(feature = "web")]
 pub mod service;
 mod shown;
 pub mod table;
 pub mod told;
 mod update;
+#[cfg(feature = "web")]
 pub mod web;
 
 /// The language of an item.

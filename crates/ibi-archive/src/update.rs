@@ -5,7 +5,7 @@ use ibi_store::journal::{Entry, State, Verb};
 use crate::access::Access;
 use crate::archive::{Archive, Holding};
 use crate::commit::{Base, Prepared, StagedFile};
-use crate::deposit::{Progress, Source, Staged, Upload, check_not_ahead, default_target, spelled_as};
+use crate::deposit::{Progress, Source, Staged, check_not_ahead, default_target, spelled_as};
 use crate::dublin_core::{DublinCore, Statement};
 use crate::item::{Item, Removed};
 use crate::language::Language;
@@ -85,11 +85,12 @@ impl Archive {
         self.new_version((holding, object), next, staged, source.is_none(), by)
     }
 
+    #[cfg(feature = "web")]
     /// The same with files that have arrived: all that the new version has.
     pub(crate) fn prepare_update_uploaded(
         &mut self,
         label: &str,
-        uploads: &[Upload],
+        uploads: &[crate::deposit::Upload],
         changes: Changes,
         by: &str,
     ) -> Result<Option<Prepared>, ArchiveError> {

@@ -1,0 +1,36 @@
+//! What comes in from the network: lists of pairs, messages, verbs and relations, persistent URLs, paths of files. Nothing
+//! panics, and what is read can be written and read again.
+#![no_main]
+
+use ibi_protocol::{FilePath, Limits, Pairs, PersistentUrl, Relation, Request, Verbs, words};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Ok(pairs) = Pairs::read(bytes, &Limits::default()) {
+        let written = pairs.to_string();
+        let again = Pairs::read(written.as_bytes(), &Limits::default()).expect("what was written");
+        assert_eq!(again.to_string(), written, "a list of pairs comes back");
+    }
+    if let Ok(Some(path)) = FilePath::new(bytes) {
+        assert!(!path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".."));
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = words(text);
+    if let Ok(verbs) = Verbs::parse(text) {
+        assert_eq!(Verbs::parse(&verbs.to_string()).ok(), Some(verbs), "verbs come back");
+    }
+    for relation in [Relation::parse(text), Relation::from_modifiers(text)].into_iter().flatten() {
+        assert_eq!(Relation::parse(&relation.to_string()).ok().as_ref(), Some(&relation));
+        assert_eq!(Relation::from_modifiers(&relation.modifiers()).ok(), Some(relation));
+    }
+    if let Ok(request) = Request::parse(text) {
+        let query = request.to_query();
+        assert_eq!(Request::parse(&query).expect("what was written").to_query(), query, "a message comes back");
+    }
+    let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+    if let Ok(url) = PersistentUrl::parse(path, query) {
+        let written = url.to_string();
+        let (path, query) = written.split_once('?').map_or((written.as_str(), None), |(p, q)| (p, Some(q)));
+        let again = PersistentUrl::parse(path, query).expect("what was written");
+        assert_eq!(again.to_string(), written, "a persistent URL comes back");
+    }
+});
