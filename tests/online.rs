@@ -10,29 +10,30 @@ mod drafts;
 mod feed;
 mod files;
 mod hostile;
+mod inert;
 mod names;
 mod resolver;
 mod roles;
 mod secrets;
+mod server;
 mod service;
 mod stop;
 mod traversal;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::binary::{IBI, Run, ibi};
-use client::{Reply, ask, exchange};
+use crate::binary::{Run, ibi};
+use client::{Reply, ask};
+use server::Server;
 
 /// An Archive in a folder of its own, with a prefix of its own. Its claims go with it.
 struct Folder {
@@ -117,111 +118,8 @@ impl Drop for Folder {
     }
 }
 
-/// A server at work. It is told to stop when it is dropped.
-struct Server {
-    child: Child,
-    /// Host and port.
-    at: String,
-    log: Arc<Mutex<String>>,
-    reading: Option<JoinHandle<()>>,
-}
-
-impl Server {
-    fn start(data: &Path, arguments: &[&str]) -> Self {
-        // What it prints is its address on the Web: with one of its own, the port must be known before.
-        let named = arguments.contains(&"--address");
-        let listen = if named { free() } else { "127.0.0.1:0".to_owned() };
-        let mut child = Command::new(IBI)
-            .args(["archive", "serve", "--listen", &listen, "--data"])
-            .arg(data)
-            .args(arguments)
-            .env("IBI_LOG", "trace")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let log = Arc::new(Mutex::new(String::new()));
-        let reading = {
-            let (log, stderr) = (Arc::clone(&log), BufReader::new(child.stderr.take().unwrap()));
-            thread::spawn(move || {
-                for line in stderr.split(b'\n').map_while(Result::ok) {
-                    *log.lock().unwrap() += &(String::from_utf8(line).unwrap() + "\n");
-                }
-            })
-        };
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let at = line.trim().strip_prefix("http://").map(|at| at.trim_end_matches('/').to_owned());
-        assert!(at.is_some(), "it did not start: {}", log.lock().unwrap());
-        let at = if named { listen } else { at.unwrap() };
-        Self { child, at, log, reading: Some(reading) }
-    }
-
-    fn get(&self, path: &str) -> Reply {
-        self.get_with(path, "")
-    }
-
-    /// `headers` are whole lines.
-    fn get_with(&self, path: &str, headers: &str) -> Reply {
-        ask(&self.at, "GET", path, headers, b"")
-    }
-
-    /// A request to the API, with a token or without. A body that is not empty is sent as it is.
-    fn api(&self, token: &str, method: &str, path: &str, body: &[u8]) -> Reply {
-        let token =
-            if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
-        ask(&self.at, method, &format!("/api/v1{path}"), &token, body)
-    }
-
-    /// What raw bytes are answered with.
-    fn raw(&self, bytes: &[u8]) -> Vec<u8> {
-        exchange(&self.at, bytes)
-    }
-
-    /// A request to the Archive service.
-    fn service(&self, folder: &Folder, query: &str) -> Reply {
-        self.get(&format!("/{}?{query}", folder.service))
-    }
-
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
-    }
-
-    fn log(&self) -> String {
-        self.log.lock().unwrap().clone()
-    }
-
-    /// Stops it as an operator does, and returns how it ended and its whole log.
-    fn stop(mut self) -> (Option<i32>, String) {
-        self.signal("-TERM");
-        (self.end(), self.log())
-    }
-
-    /// Waits for its end.
-    fn end(&mut self) -> Option<i32> {
-        let status = self.child.wait().unwrap().code();
-        self.reading.take().map(JoinHandle::join);
-        status
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if self.reading.is_some() {
-            let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-            let _ = self.child.wait();
-        }
-    }
-}
-
 fn rep(item: &Value) -> String {
     item["rep"].as_str().unwrap().to_owned()
-}
-
-/// An address that nobody listens on.
-fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 /// Waits until something is so.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ibi_store::journal::{Journal, Position, Told};
 use ibi_store::ocfl::ROOT_DECLARATION;
-use ibi_store::{FileMarks, KeepError, Tree};
+use ibi_store::{FileMarks, KeepError, ServiceState, Tree};
 
 use crate::archive::{Settings, is_made, lock, whole_second};
 use crate::mint::clock::SystemClock;
@@ -53,6 +53,7 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
     // The journal comes after what it tells of; restoring strikes out what came in between.
     copy_file(data, out, "journal")?;
     copy_file(&data.join("minter"), &out.join("minter"), "state")?;
+    copy_service(data, out)?;
     sync(out)?;
     let now = whole_second(&SystemClock::new());
     let marker = out.join(MARKER);
@@ -60,6 +61,20 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
     fs::write(&marker, text).map_err(ArchiveError::io("write", &marker))?;
     sync(out)?;
     Ok(copied)
+}
+
+/// Copies what the service keeps for itself, as far as there is any: counts and tokens. Drafts are not in a backup.
+fn copy_service(from: &Path, to: &Path) -> Result<(), ArchiveError> {
+    let state = "service/state.sqlite";
+    if from.join(state).exists() {
+        ServiceState::open(&from.join(state))?.copy(&to.join(state))?;
+    }
+    let tokens = "service/tokens.json";
+    match fs::read(from.join(tokens)) {
+        Ok(bytes) => Ok(ibi_store::service::replace(&to.join(tokens), &bytes)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(ArchiveError::io("read", &from.join(tokens))(error)),
+    }
 }
 
 /// A backup lies outside of what it is a backup of, and goes on from where it was.
@@ -125,6 +140,7 @@ pub fn restore(
     let copied = copying::objects(from, data, progress)?;
     copy_file(from, data, "journal")?;
     copy_file(&from.join("minter"), &data.join("minter"), "state")?;
+    copy_service(from, data)?;
     sync(data)?;
     copy_file(from, data, "archive")?;
     sync(data)?;

@@ -93,6 +93,19 @@ impl ServiceState {
         Ok(Self(connection))
     }
 
+    /// Writes a copy of it, as it is at this moment, in the place of what is there.
+    pub fn copy(&self, to: &Path) -> Result<(), KeepError> {
+        if let Some(above) = to.parent() {
+            disk::make_folders(above, &mut Vec::new())?;
+        }
+        let fresh = to.with_extension("new");
+        if fresh.exists() {
+            std::fs::remove_file(&fresh).map_err(KeepError::io("remove", &fresh))?;
+        }
+        self.0.execute("VACUUM INTO ?1", [fresh.to_string_lossy()])?;
+        disk::rename(&fresh, to)
+    }
+
     /// Adds to what was counted, all or nothing.
     pub fn count(&self, more: &[Counted]) -> Result<(), KeepError> {
         let transaction = self.0.unchecked_transaction()?;

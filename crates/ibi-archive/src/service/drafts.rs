@@ -1,5 +1,5 @@
 //! Drafts: deposits that arrive over the network, piece by piece, and are published when they are complete. They outlive the
-//! server (`docs/formats/drafts.md`).
+//! server (`docs/formats/service.md`).
 
 use std::collections::HashMap;
 use std::fs::{self, File};

@@ -1,0 +1,115 @@
+//! A server at work.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use super::Folder;
+use super::client::{Reply, ask, exchange};
+use crate::binary::IBI;
+
+/// A server at work. It is told to stop when it is dropped.
+pub(super) struct Server {
+    pub(super) child: Child,
+    /// Host and port.
+    pub(super) at: String,
+    log: Arc<Mutex<String>>,
+    reading: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    pub(super) fn start(data: &Path, arguments: &[&str]) -> Self {
+        // What it prints is its address on the Web: with one of its own, the port must be known before.
+        let named = arguments.contains(&"--address");
+        let listen = if named { free() } else { "127.0.0.1:0".to_owned() };
+        let mut child = Command::new(IBI)
+            .args(["archive", "serve", "--listen", &listen, "--data"])
+            .arg(data)
+            .args(arguments)
+            .env("IBI_LOG", "trace")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let reading = {
+            let (log, stderr) = (Arc::clone(&log), BufReader::new(child.stderr.take().unwrap()));
+            thread::spawn(move || {
+                for line in stderr.split(b'\n').map_while(Result::ok) {
+                    *log.lock().unwrap() += &(String::from_utf8(line).unwrap() + "\n");
+                }
+            })
+        };
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let at = line.trim().strip_prefix("http://").map(|at| at.trim_end_matches('/').to_owned());
+        assert!(at.is_some(), "it did not start: {}", log.lock().unwrap());
+        let at = if named { listen } else { at.unwrap() };
+        Self { child, at, log, reading: Some(reading) }
+    }
+
+    pub(super) fn get(&self, path: &str) -> Reply {
+        self.get_with(path, "")
+    }
+
+    /// `headers` are whole lines.
+    pub(super) fn get_with(&self, path: &str, headers: &str) -> Reply {
+        ask(&self.at, "GET", path, headers, b"")
+    }
+
+    /// A request to the API, with a token or without. A body that is not empty is sent as it is.
+    pub(super) fn api(&self, token: &str, method: &str, path: &str, body: &[u8]) -> Reply {
+        let token =
+            if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+        ask(&self.at, method, &format!("/api/v1{path}"), &token, body)
+    }
+
+    /// What raw bytes are answered with.
+    pub(super) fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+        exchange(&self.at, bytes)
+    }
+
+    /// A request to the Archive service.
+    pub(super) fn service(&self, folder: &Folder, query: &str) -> Reply {
+        self.get(&format!("/{}?{query}", folder.service))
+    }
+
+    pub(super) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    pub(super) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Stops it as an operator does, and returns how it ended and its whole log.
+    pub(super) fn stop(mut self) -> (Option<i32>, String) {
+        self.signal("-TERM");
+        (self.end(), self.log())
+    }
+
+    /// Waits for its end.
+    pub(super) fn end(&mut self) -> Option<i32> {
+        let status = self.child.wait().unwrap().code();
+        self.reading.take().map(JoinHandle::join);
+        status
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.reading.is_some() {
+            let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// An address that nobody listens on.
+fn free() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
