@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ibi_id::{Instant, Label};
 use ibi_store::journal::{Entry, Journal, State};
 use ibi_store::records::{FileRecord, Found, Record, Records, Role};
-use ibi_store::{Checked, Content, DataLock, Tree};
+use ibi_store::{Checked, Content, DataLock, Tree, ocfl};
 
 use crate::dublin_core::DublinCore;
 use crate::item::{Item, Spelling};
@@ -124,6 +124,20 @@ impl Holdings {
     /// One file of an item.
     pub fn file(&self, path: &str, name: &str) -> Result<Option<FileRecord>, ArchiveError> {
         Ok(self.records.file(path, name)?)
+    }
+
+    /// A file by its name in the bytes that it was deposited with, or as the inventory has it, with or without a leading
+    /// `/`.
+    pub fn file_named(&self, path: &str, name: &[u8]) -> Result<Option<FileRecord>, ArchiveError> {
+        let name = name.strip_prefix(b"/").unwrap_or(name);
+        let file = match ocfl::logical(name) {
+            Ok(logical) => self.file(path, &logical)?,
+            Err(_) => None,
+        };
+        match (file, std::str::from_utf8(name)) {
+            (None, Ok(name)) => self.file(path, name),
+            (file, _) => Ok(file),
+        }
     }
 
     /// A file of an item as an older version had it.

@@ -192,6 +192,20 @@ pub enum ArchiveError {
     /// No label could be had.
     #[error("{0}")]
     Mint(#[from] Refusal),
+    /// There is no such draft.
+    #[error("there is no such draft, or it was published or deleted")]
+    NoDraft,
+    /// A draft that is just being published.
+    #[error("this draft is being published: ask for it again in a moment")]
+    Publishing,
+    /// Metadata go with their item.
+    #[error("{label} is the metadata of {item}, and goes only with it: to remove both, name the item")]
+    IsMetadata {
+        /// What was given.
+        label: String,
+        /// The item.
+        item: String,
+    },
     /// What arrived over the network was cut off.
     #[error("the file did not arrive whole: {0}. Nothing of it was kept: send it again")]
     Arriving(std::io::Error),

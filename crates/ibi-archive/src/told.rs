@@ -176,6 +176,11 @@ impl<'a> Told<'a> {
         }
     }
 
+    /// The same for those who may not even know which file it opens.
+    pub fn hidden(holding: &'a Holding, role: Role) -> Self {
+        Self { target: None, ..Self::without_files(holding, role) }
+    }
+
     /// Also tells what happened to it.
     pub fn with_history(self, holdings: &Holdings) -> Result<Self, ArchiveError> {
         let history = holdings.history(self.path)?.into_iter().map(Event::from).collect();

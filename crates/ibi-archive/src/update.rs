@@ -1,6 +1,7 @@
 //! Updates and removals: new versions of items. Nothing that was deposited is overwritten (clause 2.2).
 
 use ibi_store::journal::{Entry, State, Verb};
+use ibi_store::records::Role;
 
 use crate::access::Access;
 use crate::archive::{Archive, Holding};
@@ -164,6 +165,10 @@ impl Archive {
         by: &str,
         purge: bool,
     ) -> Result<Prepared, ArchiveError> {
+        if let (holding, Role::Metadata) = self.holdings.find(label)? {
+            let item = holding.item.labels.primary().to_owned();
+            return Err(ArchiveError::IsMetadata { label: label.to_owned(), item });
+        }
         let (holding, object) = self.found(label)?;
         if holding.path
             == self.holdings.lookup(self.holdings.settings.service.primary())?[..]

@@ -13,11 +13,11 @@ pub struct Limits {
     pub head: usize,
     /// Until a head is there, whole; also how long a connection may be idle.
     pub head_time: Duration,
-    /// Until a byte that was written is taken.
+    /// How long a client may be slower than [`Limits::body_rate`] in taking what it asked for.
     pub write_time: Duration,
     /// Until the next piece of a body is there.
     pub body_time: Duration,
-    /// Bytes of a body a second, at least, over its whole time.
+    /// Bytes of a body a second, at least, either way.
     pub body_rate: u64,
     /// How long requests that were begun may go on after being told to stop.
     pub drain_time: Duration,
@@ -27,7 +27,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 4096,
-            connections_of_one: 1024,
+            connections_of_one: 512,
             head: 32 << 10,
             head_time: Duration::from_secs(10),
             write_time: Duration::from_secs(30),

@@ -85,7 +85,7 @@ async fn one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     router: Router,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
-    let stream = TokioIo::new(Taken::new(stream, limits.write_time));
+    let stream = TokioIo::new(Taken::new(stream, limits));
     let service = service_fn(move |request| answer(router.clone(), peer.ip(), request));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

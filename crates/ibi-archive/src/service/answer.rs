@@ -3,16 +3,15 @@
 use std::net::IpAddr;
 
 use ibi_id::Label;
-use ibi_protocol::{FilePath, Forms, Pairs, Part, Relation, UrlRequest};
+use ibi_protocol::{Forms, Pairs, Part, Relation, UrlRequest};
 use ibi_store::journal::State;
-use ibi_store::ocfl::logical;
 
+use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::item::Labels;
 use crate::relations::{Led, What};
 use crate::service::UrlKeys;
 use crate::service::address::{self, Address};
-use crate::{ArchiveError, keep};
 
 /// What an answer needs besides what is asked.
 #[derive(Debug, Clone, Copy)]
@@ -125,17 +124,17 @@ fn place(
     if request.verbs.file_list {
         return Ok(Some((address::file_list(labels), DATA)));
     }
+    // Clause 3.4: who may not open it gets the metadata; also whether there is such a file is none of their business.
+    if !may_open(holding, client, now) {
+        return Ok(Some((address::metadata(holding, &What::Item), METADATA)));
+    }
     let name = match &request.file {
-        Some(file) => match file_name(holdings, holding, file)? {
-            Some(name) => Some(name),
+        Some(file) => match holdings.file_named(&holding.path, file.as_bytes())? {
+            Some(file) => Some(file.name),
             None => return Ok(None),
         },
         None => holding.item.target.clone(),
     };
-    // Clause 3.4: who may not open it gets the metadata.
-    if !may_open(holding, client, now) {
-        return Ok(Some((address::metadata(holding, &What::Item), METADATA)));
-    }
     Ok(Some((name.map_or_else(|| address::item(labels), |name| address::file(labels, &name)), DATA)))
 }
 
@@ -143,17 +142,6 @@ fn place(
 pub fn may_open(holding: &Holding, client: Option<IpAddr>, now: i64) -> bool {
     let nobody = IpAddr::from([0, 0, 0, 0]);
     holding.item.access.allows(client.unwrap_or(nobody), now)
-}
-
-/// The name of a file in the inventory.
-fn file_name(
-    holdings: &Holdings,
-    holding: &Holding,
-    file: &FilePath,
-) -> Result<Option<String>, ArchiveError> {
-    let bytes = file.as_bytes();
-    let Ok(name) = logical(bytes.strip_prefix(b"/").unwrap_or(bytes)) else { return Ok(None) };
-    Ok(holdings.file(&holding.path, &name)?.map(|file: keep::FileRecord| file.name))
 }
 
 /// Whether two spellings are one identifier (clause 1.3).

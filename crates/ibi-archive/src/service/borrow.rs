@@ -38,6 +38,12 @@ pub fn borrow(data: &Path) -> io::Result<Option<Borrowed>> {
     Ok(Some(Borrowed(stream)))
 }
 
+/// Whether a server has the folder.
+pub fn is_on_line(data: &Path) -> bool {
+    let Ok(folder) = File::open(data.join("service")) else { return false };
+    UnixStream::connect(short(&folder)).is_ok()
+}
+
 /// Nobody listens: the server is down, however it went.
 fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)

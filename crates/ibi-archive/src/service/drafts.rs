@@ -1,7 +1,7 @@
 //! Drafts: deposits that arrive over the network, piece by piece, and are published when they are complete. They outlive the
 //! server (`docs/formats/service.md`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,9 @@ use std::sync::Mutex;
 
 use ibi_protocol::Language;
 use ibi_store::digests::{self, CopyError, Digests};
+use ibi_store::journal::State;
 use ibi_store::ocfl::logical;
+use ibi_store::records::FileRecord;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::access::Access;
@@ -18,20 +20,21 @@ use crate::deposit::Upload;
 use crate::dublin_core::DublinCore;
 use crate::{ArchiveError, Changes, Prepared, deposit};
 
-/// Drafts at a time: whoever leaves more behind should publish or delete some.
+/// Drafts at a time, in all and of one token: whoever leaves more behind should publish or delete some.
 const MOST: usize = 10_000;
+const MOST_OF_ONE: usize = 1_000;
 
 /// Files of one draft.
 const MOST_FILES: usize = 100_000;
 
 const FORMAT: u32 = 1;
 
-/// What is said of an item. What is left out stays as it is; `null` takes it away.
+/// What is said of an item. What is left out stays as it is; of the language and the links, `null` takes them away.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object that describes an item")]
 pub struct Described {
     /// Its metadata.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub metadata: Option<DublinCore>,
     /// Its language.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
@@ -43,10 +46,10 @@ pub struct Described {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub next_edition_of: Option<Option<String>>,
     /// The file that its persistent URL opens.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub target: Option<String>,
     /// Who may read its files.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub access: Option<Access>,
     /// Labels that it has already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,7 +61,7 @@ pub struct Described {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     /// Whether the Original may be handed over.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub transferable: Option<bool>,
 }
 
@@ -69,7 +72,18 @@ fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::deserialize(deserializer).map(Some)
 }
 
+/// What is there has a value.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 impl Described {
+    /// What only an operator may say: that this is the Original of a label from elsewhere, and that other labels lead to it
+    /// (clause 2.1).
+    pub fn claims(&self) -> bool {
+        self.original || !self.aliases.is_empty()
+    }
+
     /// Says more, in the place of what was said before.
     pub fn add(&mut self, more: Self) {
         fn put<T>(old: &mut Option<T>, new: Option<T>) {
@@ -167,9 +181,23 @@ pub struct Draft {
     pub updates: Option<(String, u32)>,
     /// What is said of the item.
     pub described: Described,
-    /// Its files.
-    pub files: Vec<DraftFile>,
+    /// Files of the version that is there and stay as they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    kept: BTreeMap<String, DraftFile>,
+    /// Files that have arrived. Each is described beside itself, so that many do not cost more than few.
+    #[serde(skip)]
+    arrived: BTreeMap<String, DraftFile>,
+    #[serde(skip)]
     next: u64,
+    #[serde(skip)]
+    publishing: bool,
+}
+
+impl Draft {
+    /// Its files.
+    pub fn files(&self) -> impl Iterator<Item = &DraftFile> {
+        self.kept.values().chain(self.arrived.values())
+    }
 }
 
 /// The drafts of an Archive.
@@ -193,9 +221,7 @@ impl Drafts {
             Err(error) => return Err(ArchiveError::io("read", &folder)(error)),
         };
         for entry in entries {
-            let draft = fs::read(entry.path().join("draft.json")).ok();
-            let draft = draft.and_then(|bytes| serde_json::from_slice::<Draft>(&bytes).ok());
-            match draft.filter(|draft| draft.format == FORMAT && *draft.id == *entry.file_name()) {
+            match read(&entry.path()).filter(|draft| *draft.id == *entry.file_name()) {
                 Some(draft) => drop(known.insert(draft.id.clone(), draft)),
                 None => {
                     tracing::warn!(path = %entry.path().display(), "not a draft of this program: left alone")
@@ -217,16 +243,16 @@ impl Drafts {
         getrandom::fill(&mut id).map_err(|error| {
             ArchiveError::io("make a name in", &self.folder)(std::io::Error::other(error))
         })?;
-        let mut files = Vec::new();
+        let mut kept = BTreeMap::new();
         if let Some((holdings, holding)) = updates {
-            let kept = holdings.files(&holding.path, "", MOST_FILES)?;
-            files.extend(kept.into_iter().map(|file| DraftFile {
-                name: file.name,
-                size: file.size,
-                sha512: file.sha512,
-                blocks: digests::hex(&file.blocks),
-                stored: None,
-            }));
+            if holding.state == State::Deleted {
+                return Err(ArchiveError::Removed { label: holding.item.labels.primary().to_owned() });
+            }
+            for file in holdings.files(&holding.path, "", MOST_FILES)? {
+                let blocks = digests::hex(&file.blocks);
+                let FileRecord { name, size, sha512, .. } = file;
+                kept.insert(name.clone(), DraftFile { name, size, sha512, blocks, stored: None });
+            }
         }
         let draft = Draft {
             format: FORMAT,
@@ -235,12 +261,15 @@ impl Drafts {
             created: now.to_owned(),
             updates: updates.map(|(_, holding)| (holding.path.clone(), holding.version)),
             described,
-            files,
+            kept,
+            arrived: BTreeMap::new(),
             next: 0,
+            publishing: false,
         };
         let mut known = self.lock()?;
-        if known.len() == MOST {
-            return Err(ArchiveError::Value(format!("there are {MOST} drafts: publish or delete some")));
+        let own = known.values().filter(|draft| draft.owner == owner).count();
+        if known.len() == MOST || own == MOST_OF_ONE {
+            return Err(ArchiveError::Value("there are too many drafts: publish or delete some".to_owned()));
         }
         self.write(&draft)?;
         known.insert(draft.id.clone(), draft.clone());
@@ -250,6 +279,11 @@ impl Drafts {
     /// A draft.
     pub fn get(&self, id: &str) -> Option<Draft> {
         self.lock().ok()?.get(id).cloned()
+    }
+
+    /// Whose draft it is, and whether it updates an item.
+    pub fn owner(&self, id: &str) -> Option<(String, bool)> {
+        self.lock().ok()?.get(id).map(|draft| (draft.owner.clone(), draft.updates.is_some()))
     }
 
     /// Those of an owner, in order of their names.
@@ -264,53 +298,58 @@ impl Drafts {
     pub fn describe(&self, id: &str, more: Described) -> Result<Draft, ArchiveError> {
         self.alter(id, |draft| {
             draft.described.add(more);
-            Ok(None)
+            self.write(draft)?;
+            Ok(draft.clone())
         })
     }
 
     /// Takes a file in as it arrives, in the place of one of the same name. It is durable when this returns.
-    pub fn put(&self, id: &str, name: &[u8], bytes: &mut dyn Read) -> Result<Draft, ArchiveError> {
+    pub fn put(&self, id: &str, name: &[u8], bytes: &mut dyn Read) -> Result<DraftFile, ArchiveError> {
         let shown = String::from_utf8_lossy(name).escape_debug().to_string();
         let name = logical(name).map_err(|error| ArchiveError::Name { name: shown, error })?;
-        let number = {
-            let mut number = 0;
-            self.alter(id, |draft| {
-                let there = draft.files.iter().any(|file| file.name == name);
-                if draft.files.len() >= MOST_FILES && !there {
-                    return Err(ArchiveError::Value(format!("a draft has at most {MOST_FILES} files")));
-                }
-                number = draft.next;
-                draft.next += 1;
-                Ok(None)
-            })?;
-            number
-        };
+        let number = self.alter(id, |draft| {
+            if draft.kept.len() + draft.arrived.len() >= MOST_FILES {
+                return Err(ArchiveError::Value(format!("a draft has at most {MOST_FILES} files")));
+            }
+            draft.next += 1;
+            Ok(draft.next)
+        })?;
         let path = self.place(id, number);
-        let arrived = take_in(&path, bytes).inspect_err(|_| drop(fs::remove_file(&path)))?;
-        self.alter(id, |draft| {
-            let old = draft.files.iter().position(|file| file.name == name).map(|at| draft.files.remove(at));
-            draft.files.push(DraftFile {
-                name: name.clone(),
-                size: arrived.size,
-                sha512: arrived.sha512.clone(),
-                blocks: digests::hex(&arrived.blocks),
-                stored: Some(number),
-            });
-            draft.files.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(old)
-        })
+        let described = path.with_extension("json");
+        let drop_it = || {
+            let _ = fs::remove_file(&described);
+            let _ = fs::remove_file(&path);
+        };
+        let arrived = take_in(&path, bytes).inspect_err(|_| drop_it())?;
+        let Digests { size, sha512, blocks } = arrived;
+        let file = DraftFile { name, size, sha512, blocks: digests::hex(&blocks), stored: Some(number) };
+        // Text and numbers: nothing that JSON could refuse.
+        let written = serde_json::to_vec(&file).unwrap_or_default();
+        ibi_store::service::replace(&described, &written)?;
+        let put = self.alter(id, |draft| {
+            if draft.kept.remove(&file.name).is_some() {
+                self.write(draft)?;
+            }
+            let old = draft.arrived.insert(file.name.clone(), file.clone());
+            self.forget(id, old);
+            Ok(file.clone())
+        });
+        put.inspect_err(|_| drop_it())
     }
 
-    /// Takes a file out; nothing if there is none of that name.
-    pub fn take_out(&self, id: &str, name: &[u8]) -> Result<Option<Draft>, ArchiveError> {
-        let Ok(name) = logical(name) else { return Ok(None) };
-        let mut found = false;
-        let draft = self.alter(id, |draft| {
-            let old = draft.files.iter().position(|file| file.name == name).map(|at| draft.files.remove(at));
-            found = old.is_some();
-            Ok(old)
-        })?;
-        Ok(found.then_some(draft))
+    /// Takes a file out; whether there was one of that name.
+    pub fn take_out(&self, id: &str, name: &[u8]) -> Result<bool, ArchiveError> {
+        let Ok(name) = logical(name) else { return Ok(false) };
+        self.alter(id, |draft| {
+            let kept = draft.kept.remove(&name).is_some();
+            if kept {
+                self.write(draft)?;
+            }
+            let old = draft.arrived.remove(&name);
+            let there = kept || old.is_some();
+            self.forget(id, old);
+            Ok(there)
+        })
     }
 
     /// Throws a draft away.
@@ -323,6 +362,23 @@ impl Drafts {
         Ok(())
     }
 
+    /// Begins to publish a draft: nobody changes it from now on, and nobody else publishes it.
+    pub fn claim(&self, id: &str) -> Result<Draft, ArchiveError> {
+        self.alter(id, |draft| {
+            draft.publishing = true;
+            Ok(draft.clone())
+        })
+    }
+
+    /// Gives up publishing it.
+    pub fn release(&self, id: &str) {
+        if let Ok(mut known) = self.lock()
+            && let Some(draft) = known.get_mut(id)
+        {
+            draft.publishing = false;
+        }
+    }
+
     /// Makes a draft a change of the Archive.
     pub fn prepare(
         &self,
@@ -331,13 +387,13 @@ impl Drafts {
         by: &str,
         key: Option<String>,
     ) -> Result<Option<Prepared>, ArchiveError> {
-        let uploads = draft.files.iter().map(|file| self.upload(&draft.id, file));
+        let uploads = draft.files().map(|file| self.upload(&draft.id, file));
         let uploads: Vec<Upload> = uploads.collect::<Option<_>>().ok_or_else(|| {
             ArchiveError::Value(format!("draft {} is damaged on disk: begin another", draft.id))
         })?;
         match draft.updates {
             None => {
-                let title = draft.files.first().map_or("untitled", |file| &file.name);
+                let title = uploads.first().map_or("untitled", |file| &file.name);
                 let described = draft.described.draft(by, title)?;
                 let staged = archive.stage_uploads(&uploads, None)?;
                 archive.prepare_deposit(staged, deposit::Draft { key, ..described }).map(Some)
@@ -358,23 +414,27 @@ impl Drafts {
         Some(Upload { name: file.name.clone(), digests, file: place })
     }
 
-    /// Changes a draft, in memory and on disk; the file that it no longer has is removed.
-    fn alter(
+    /// Changes a draft that is not being published.
+    fn alter<T>(
         &self,
         id: &str,
-        change: impl FnOnce(&mut Draft) -> Result<Option<DraftFile>, ArchiveError>,
-    ) -> Result<Draft, ArchiveError> {
+        change: impl FnOnce(&mut Draft) -> Result<T, ArchiveError>,
+    ) -> Result<T, ArchiveError> {
         let mut known = self.lock()?;
-        let unknown = || ArchiveError::Unknown { label: format!("draft {id}") };
-        let mut draft = known.get(id).cloned().ok_or_else(unknown)?;
-        let old = change(&mut draft)?;
-        self.write(&draft)?;
-        known.insert(id.to_owned(), draft.clone());
-        if let Some(number) = old.and_then(|old| old.stored) {
-            // Left behind, it goes with the draft.
-            let _ = fs::remove_file(self.place(id, number));
+        let draft = known.get_mut(id).ok_or(ArchiveError::NoDraft)?;
+        if draft.publishing {
+            return Err(ArchiveError::Publishing);
         }
-        Ok(draft)
+        change(draft)
+    }
+
+    /// Removes what has arrived and is no longer wanted. Left behind, it goes with the draft.
+    fn forget(&self, id: &str, old: Option<DraftFile>) {
+        if let Some(number) = old.and_then(|old| old.stored) {
+            let path = self.place(id, number);
+            let _ = fs::remove_file(path.with_extension("json"));
+            let _ = fs::remove_file(path);
+        }
     }
 
     fn write(&self, draft: &Draft) -> Result<(), ArchiveError> {
@@ -390,6 +450,36 @@ impl Drafts {
     fn lock(&self) -> Result<std::sync::MutexGuard<'_, HashMap<String, Draft>>, ArchiveError> {
         self.known.lock().map_err(|_| ArchiveError::Stopped)
     }
+}
+
+/// Reads a draft from its folder, with what has arrived.
+fn read(folder: &Path) -> Option<Draft> {
+    let mut draft: Draft = serde_json::from_slice(&fs::read(folder.join("draft.json")).ok()?).ok()?;
+    if draft.format != FORMAT {
+        return None;
+    }
+    for entry in fs::read_dir(folder).ok()?.flatten() {
+        let path = entry.path();
+        let Some(number) =
+            entry.file_name().to_str().and_then(|name| name.split('.').next()?.parse::<u64>().ok())
+        else {
+            continue;
+        };
+        draft.next = draft.next.max(number);
+        if path.extension().is_none_or(|kind| kind != "json") {
+            continue;
+        }
+        let file = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<DraftFile>(&bytes).ok());
+        // Of two of one name the one that came later stands.
+        if let Some(file) = file.filter(|file| file.stored == Some(number)) {
+            draft.kept.remove(&file.name);
+            let newer = draft.arrived.get(&file.name).is_none_or(|other| other.stored < file.stored);
+            if newer {
+                draft.arrived.insert(file.name.clone(), file);
+            }
+        }
+    }
+    Some(draft)
 }
 
 /// Writes what arrives, durably.

@@ -35,10 +35,12 @@ impl Resolver {
                     return;
                 }
                 Ok(pairs) => {
-                    let answer = pairs.to_string().replace("\r\n", " ");
+                    // Only these: whatever else is said may be what we sent, the key with it.
+                    let archive = pairs.get("status.archive").unwrap_or("nothing");
+                    let archive = archive.get(..20).unwrap_or(archive);
                     tracing::warn!(
                         resolver = self.url,
-                        answer,
+                        archive,
                         "the resolver has not confirmed; tried again"
                     );
                 }
@@ -66,7 +68,10 @@ impl Resolver {
 
     async fn ask(&self, client: &Client, request: Request) -> Result<Pairs, String> {
         let url = format!("{}?{}", self.url, request.to_query());
-        let (_, answer) = client.get(&url, LONGEST).await.map_err(|error| error.to_string())?;
+        let (status, answer) = client.get(&url, LONGEST).await.map_err(|error| error.to_string())?;
+        if !status.is_success() {
+            return Err(format!("it answered {status}"));
+        }
         Pairs::read(&answer, &ibi_protocol::Limits::default()).map_err(|error| error.to_string())
     }
 }

@@ -102,6 +102,9 @@ fn allowed(site: &Site, headers: &HeaderMap, role: Role) -> Result<Token, Proble
 async fn json_body<T: DeserializeOwned>(site: &Site, request: Request) -> Result<(T, String), Problem> {
     let bytes = paced::whole(request.into_body(), LONGEST_BODY, &site.limits).await?;
     let text = if bytes.is_empty() { &b"{}"[..] } else { &bytes[..] };
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Err(Problem::bad_request("the body is a JSON object"));
+    }
     let read =
         serde_json::from_slice(text).map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
     Ok((read, ibi_store::digests::sha512(text)))

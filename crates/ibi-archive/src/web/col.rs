@@ -13,6 +13,7 @@ use ibi_store::records::{FileRecord, Role};
 use percent_encoding::percent_decode_str;
 
 use crate::ArchiveError;
+use crate::access::Access;
 use crate::archive::{Holding, Holdings};
 use crate::relations::FORMATS;
 use crate::service::What;
@@ -70,14 +71,11 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
         Err(error) => return Err(problem(&error)),
     };
     let labels = if role == Role::Metadata { &holding.item.metadata } else { &holding.item.labels };
-    if label != labels.primary() {
+    if label != labels.primary() || rest.is_empty() {
         // One address for each thing, so that links between items work from there.
         let query = client.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         let rest = if rest.is_empty() { "/" } else { rest };
         return Ok(Redirect::permanent(&format!("/col/{}{rest}{query}", labels.primary())).into_response());
-    }
-    if rest.is_empty() {
-        return Ok(Redirect::permanent(&address::item(labels)).into_response());
     }
     let asked = read(rest)?;
     if holding.state == ItemState::Deleted {
@@ -92,6 +90,7 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
             holding.item.labels.primary()
         ))),
         Asked::Files => file_list(site, &holdings, &holding, client),
+        Asked::Folder(..) if !may_open(&holding, Some(client.ip), site.now()) => Ok(closed(&holding, client)),
         Asked::Folder(version, folder) => folder_page(&holdings, &holding, version, folder.as_ref()),
         Asked::File(version, path) => {
             if !may_open(&holding, Some(client.ip), site.now()) {
@@ -103,7 +102,8 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
             drop(holdings);
             count(site, &holding.path, What::Download, &found.sha512, client);
             let changed = holding.item.updated.parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
-            let served = Served { file: &found, checked, changed };
+            let public = holding.item.access == Access::Public;
+            let served = Served { file: &found, checked, changed, public };
             Ok(file::serve(&site.blocks, served, &client.method, &client.headers).await)
         }
     }
@@ -114,7 +114,9 @@ fn split(path: &str) -> Option<(String, &str)> {
     if let Some((label, rest)) = address::split(path) {
         return Some((label.to_owned(), rest));
     }
-    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    // A slash that is encoded is no slash, and no label has one in a word.
+    let decoded =
+        percent_decode_str(path).decode_utf8().ok().filter(|_| !path.to_ascii_lowercase().contains("%2f"))?;
     let (label, _) = address::split(&decoded)?;
     let slashes = label.matches('/').count();
     let end = path.match_indices('/').nth(slashes).map_or(path.len(), |(at, _)| at);
@@ -133,7 +135,8 @@ fn read(rest: &str) -> Result<Asked, Problem> {
         Some(("doc", file)) => (None, file),
         None if rest == "doc" => (None, ""),
         Some((version, file)) => {
-            let number = version.strip_prefix('v').and_then(|number| number.parse::<u32>().ok());
+            let number = version.strip_prefix('v').filter(|number| !number.starts_with('0'));
+            let number = number.and_then(|number| number.parse::<u32>().ok());
             let file = file.strip_prefix("doc").filter(|file| file.is_empty() || file.starts_with('/'));
             let (Some(number), Some(file)) = (number, file) else { return Err(no_such_page()) };
             (Some(number), file)
@@ -167,21 +170,25 @@ fn find_file(
     version: Option<u32>,
     path: &FilePath,
 ) -> Result<FileRecord, Problem> {
-    let bytes = path.as_bytes();
     // It is looked up by its name: no path is ever joined (threat W1).
-    let name = logical(bytes.strip_prefix(b"/").unwrap_or(bytes))
-        .map_err(|error| Problem::bad_request(error.to_string()))?;
     let found = match version {
-        None => holdings.file(&holding.path, &name),
-        Some(version) => holdings.file_of_version(&holding.path, version, &name),
+        None => holdings.file_named(&holding.path, path.as_bytes()),
+        Some(version) => older(holdings, holding, version, path.as_bytes()),
     };
     found.map_err(|error| problem(&error))?.ok_or_else(|| {
-        let labels = &holding.item.labels;
-        Problem::not_found(format!(
-            "the item has no file of this name; {} lists those it has",
-            address::file_list(labels)
-        ))
+        let list = address::file_list(&holding.item.labels);
+        Problem::not_found(format!("the item has no file of this name; {list} lists those it has"))
     })
+}
+
+fn older(
+    holdings: &Holdings,
+    holding: &Holding,
+    version: u32,
+    name: &[u8],
+) -> Result<Option<FileRecord>, ArchiveError> {
+    let Ok(name) = logical(name.strip_prefix(b"/").unwrap_or(name)) else { return Ok(None) };
+    holdings.file_of_version(&holding.path, version, &name)
 }
 
 /// A folder: its index, or the file that the item opens, or the list.
@@ -237,7 +244,7 @@ fn item_page(
         let told = if open {
             Told::of(holdings, holding, Role::Item)
         } else {
-            Ok(Told::without_files(holding, Role::Item))
+            Ok(Told::hidden(holding, Role::Item))
         };
         let told = told.and_then(|told| told.with_history(holdings)).map_err(failed)?;
         return Ok(axum::Json(told).into_response());
@@ -281,6 +288,9 @@ fn closed(holding: &Holding, client: &Client) -> Response {
         holding.item.access,
         address::item(&holding.item.metadata)
     );
+    if taste(&client.headers) == Taste::Page {
+        return pages::closed(holding, client.tongue());
+    }
     told(&client.headers, client.uri.query(), Problem::forbidden(detail))
 }
 

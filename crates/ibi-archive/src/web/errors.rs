@@ -14,19 +14,31 @@ pub(super) enum Taste {
     Text,
 }
 
-/// The first of what is accepted that we have; a browser accepts pages, `curl` anything.
+/// What is accepted with the highest weight, of several the first; a browser likes pages best, `curl` anything.
 pub(super) fn taste(headers: &HeaderMap) -> Taste {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    for kind in accept.split(',') {
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        match kind {
-            "text/html" | "application/xhtml+xml" => return Taste::Page,
-            "application/json" | "application/problem+json" => return Taste::Json,
-            "text/plain" => return Taste::Text,
-            _ => {}
+    let mut best = (Taste::Page, 0);
+    for range in accept.split(',') {
+        let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
+        let taste = match kind.trim() {
+            "text/html" | "application/xhtml+xml" => Taste::Page,
+            "application/json" | "application/problem+json" => Taste::Json,
+            "text/plain" => Taste::Text,
+            _ => continue,
+        };
+        let weight = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));
+        let weight = weight.map_or(1000, thousandths);
+        if weight > best.1 {
+            best = (taste, weight);
         }
     }
-    Taste::Page
+    best.0
+}
+
+/// A weight of RFC 9110 §12.4.2: at most 1, with at most three digits.
+pub(super) fn thousandths(weight: &str) -> u32 {
+    let (whole, digits) = weight.trim().split_once('.').unwrap_or((weight.trim(), ""));
+    format!("{whole}{digits:0<3.3}").parse::<u32>().map_or(0, |weight| weight.min(1000))
 }
 
 /// A problem in the form that the client likes.

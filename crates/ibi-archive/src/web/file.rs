@@ -25,10 +25,10 @@ use crate::item::unhex;
 const HASHING: usize = 4;
 
 /// Blocks in memory, waiting for clients to take them.
-const HELD: usize = 192;
+const HELD: usize = 64;
 
 /// What a client gets at a time when those are all held by others: the block is checked again for each piece.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 32 << 10;
 
 /// Buffers that are kept for the next.
 const SPARE: usize = 32;
@@ -153,6 +153,8 @@ pub(super) struct Served<'a> {
     pub(super) checked: Checked,
     /// When its item was last changed, in seconds since the Unix epoch.
     pub(super) changed: i64,
+    /// Whether it is open to all: else it is nobody's to pass on.
+    pub(super) public: bool,
 }
 
 /// Serves a file, or the part of it that is asked for.
@@ -162,15 +164,16 @@ pub(super) async fn serve(
     method: &Method,
     asked: &HeaderMap,
 ) -> Response {
-    let Served { file, checked, changed } = served;
+    let Served { file, checked, changed, public } = served;
     let tag = format!("\"{}\"", file.sha512.get(..64).unwrap_or(&file.sha512));
     let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(changed.max(0).cast_unsigned());
-    let mut headers = describe(file, &tag, changed);
+    let mut headers = describe(file, &tag, changed, public);
     if let Some(status) = condition(asked, &tag, changed) {
         headers.remove(header::CONTENT_TYPE);
         return (status, headers).into_response();
     }
-    let wanted = asked.get(header::RANGE).filter(|_| is_still(asked, &tag, changed));
+    // Ranges are for GET (RFC 9110 §14.2).
+    let wanted = asked.get(header::RANGE).filter(|_| method == Method::GET && is_still(asked, &tag, changed));
     let wanted = wanted.and_then(|range| range.to_str().ok()).and_then(|range| parse_range(range, file.size));
     let (status, range) = match wanted {
         None => (StatusCode::OK, 0..file.size),
@@ -210,7 +213,10 @@ fn damaged() -> Response {
 /// Types that a browser shows without running anything of ours or of theirs in our name.
 const SHOWN: [&str; 5] = ["application/pdf", "application/xml", "application/json", "text/", "image/"];
 
-fn describe(file: &FileRecord, tag: &str, changed: SystemTime) -> HeaderMap {
+/// Types that browsers show in a player or a viewer of their own, which a sandbox would shut out.
+const PLAYED: [&str; 4] = ["application/pdf", "image/", "audio/", "video/"];
+
+fn describe(file: &FileRecord, tag: &str, changed: SystemTime, public: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut put = |name: header::HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -221,7 +227,7 @@ fn describe(file: &FileRecord, tag: &str, changed: SystemTime) -> HeaderMap {
     put(header::ETAG, tag);
     put(header::LAST_MODIFIED, &httpdate::fmt_http_date(changed));
     put(header::ACCEPT_RANGES, "bytes");
-    put(header::CACHE_CONTROL, "no-cache");
+    put(header::CACHE_CONTROL, if public { "no-cache" } else { "private, no-cache" });
     let digest = unhex(&file.sha512).map(|digest| base64::engine::general_purpose::STANDARD.encode(digest));
     if let Some(digest) = digest {
         put(header::HeaderName::from_static("repr-digest"), &format!("sha-512=:{digest}:"));
@@ -236,10 +242,15 @@ fn describe(file: &FileRecord, tag: &str, changed: SystemTime) -> HeaderMap {
     );
     // Threat W5: whatever was deposited is a stranger to our own pages: of no origin, and without scripts.
     put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    put(header::CONTENT_SECURITY_POLICY, "sandbox allow-downloads allow-popups");
-    put(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-    put(header::ACCESS_CONTROL_EXPOSE_HEADERS, "Accept-Ranges, Content-Range, ETag, Repr-Digest");
-    put(header::HeaderName::from_static("cross-origin-resource-policy"), "cross-origin");
+    if !PLAYED.iter().any(|kind| file.media.starts_with(kind)) || file.media.contains("svg") {
+        put(header::CONTENT_SECURITY_POLICY, "sandbox allow-downloads allow-popups");
+    }
+    let others = if public { "cross-origin" } else { "same-origin" };
+    put(header::HeaderName::from_static("cross-origin-resource-policy"), others);
+    if public {
+        put(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        put(header::ACCESS_CONTROL_EXPOSE_HEADERS, "Accept-Ranges, Content-Range, ETag, Repr-Digest");
+    }
     headers
 }
 

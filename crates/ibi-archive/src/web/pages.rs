@@ -24,6 +24,9 @@ use words::Words;
 const PAGE: usize = 100;
 const FILES: usize = 1000;
 
+/// Characters of a title in a list.
+const LONGEST_TITLE: usize = 300;
+
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home<'a> {
@@ -97,6 +100,7 @@ struct FilesPage<'a> {
     title: &'a str,
     item: &'a Holding,
     to: String,
+    metadata: String,
     open: bool,
     files: Vec<FileLine>,
 }
@@ -123,24 +127,35 @@ struct ErrorPage<'a> {
 pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Response {
     let (headers, query) = (request.headers(), request.uri().query());
     let after = query.and_then(|query| value(query, "after")).unwrap_or_default();
-    let page = site.desk.read().and_then(|holdings| {
+    let listed = site.desk.read().and_then(|holdings| {
         let service = holdings.settings().service.clone();
-        Ok((service, holdings.list(&after, PAGE)?))
+        Ok((service, lines(&holdings, after)?))
     });
-    let (service, items) = match page {
-        Ok(page) => page,
+    let (service, (items, next)) = match listed {
+        Ok(listed) => listed,
         Err(error) => return told(headers, query, problem(&error)),
     };
-    let next = items.last().filter(|_| items.len() == PAGE).map(|last| last.path.clone());
-    let items = items.iter().map(|holding| Line {
-        to: address::item(&holding.item.labels),
-        label: holding.item.labels.primary().to_owned(),
-        title: title(&holding.metadata).0.to_owned(),
-        updated: holding.item.updated.clone(),
-        state: holding.state.name(),
-    });
     let words = Tongue::of(headers, query).words();
-    page_of(StatusCode::OK, &Home { words, service: &service, items: items.collect(), next })
+    page_of(StatusCode::OK, &Home { words, service: &service, items, next })
+}
+
+/// Items of a page of the list, and where the next one begins: read in small steps, whatever their metadata weigh.
+fn lines(holdings: &Holdings, mut after: String) -> Result<(Vec<Line>, Option<String>), ArchiveError> {
+    const STEP: usize = 20;
+    let mut lines = Vec::new();
+    while lines.len() < PAGE {
+        let items = holdings.list(&after, STEP)?;
+        let Some(last) = items.last() else { return Ok((lines, None)) };
+        after.clone_from(&last.path);
+        lines.extend(items.iter().map(|holding| Line {
+            to: address::item(&holding.item.labels),
+            label: holding.item.labels.primary().to_owned(),
+            title: title(&holding.metadata).0.chars().take(LONGEST_TITLE).collect(),
+            updated: holding.item.updated.clone(),
+            state: holding.state.name(),
+        }));
+    }
+    Ok((lines, Some(after)))
 }
 
 /// How pages look.
@@ -216,6 +231,7 @@ pub(super) fn files(
         title: title(&holding.metadata).0,
         item: holding,
         to: address::item(&holding.item.labels),
+        metadata: address::item(&holding.item.metadata),
         open,
         files,
     };
@@ -232,6 +248,20 @@ pub(super) fn tombstone(holding: &Holding, tongue: Tongue) -> Response {
         statements: statements(&holding.metadata, None),
     };
     page_of(StatusCode::GONE, &page)
+}
+
+/// Files that are closed to the one who asks: 403, and where the metadata are.
+pub(super) fn closed(holding: &Holding, tongue: Tongue) -> Response {
+    let page = FilesPage {
+        words: tongue.words(),
+        title: title(&holding.metadata).0,
+        item: holding,
+        to: address::item(&holding.item.labels),
+        metadata: address::item(&holding.item.metadata),
+        open: false,
+        files: Vec::new(),
+    };
+    page_of(StatusCode::FORBIDDEN, &page)
 }
 
 /// Something that went wrong.

@@ -37,7 +37,8 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         Err(error) => return refused(problem(&error)),
     };
     let query = uri.query().unwrap_or_default();
-    if query.contains("servicesubject=") && is_service(&holdings, label) {
+    // A question without its subject is a bad question, and not a visit (clause 3.6).
+    if !query.is_empty() && !query.starts_with("lang=") && is_service(&holdings, label) {
         return serve(&site, &holdings, query);
     }
     match holdings.find(label) {

@@ -150,11 +150,15 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
             Problem::unavailable("the Archive is busy or has stopped minting: try again, or ask its operator")
         }
         ArchiveError::Together(error) => problem(error),
-        ArchiveError::Unknown { .. } | ArchiveError::Lost { .. } => Problem::not_found(error.to_string()),
+        ArchiveError::Unknown { .. } | ArchiveError::Lost { .. } | ArchiveError::NoDraft => {
+            Problem::not_found(error.to_string())
+        }
         ArchiveError::Changed { .. }
         | ArchiveError::Removed { .. }
         | ArchiveError::Taken { .. }
         | ArchiveError::IsService { .. }
+        | ArchiveError::IsMetadata { .. }
+        | ArchiveError::Publishing
         | ArchiveError::Ambiguous { .. } => Problem::conflict(error.to_string()),
         ArchiveError::Keep(_) | ArchiveError::Io { .. } | ArchiveError::DamagedObject { .. } => {
             tracing::error!(%error, "failed");

@@ -35,7 +35,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "resolver")]
     pub(crate) key_file: Option<PathBuf>,
     /// Whom the resolver's operator writes to [default: postmaster at the address]
-    #[arg(long, value_name = "ADDRESS", requires = "resolver")]
+    #[arg(long, value_name = "ADDRESS", requires = "resolver", value_parser = email)]
     pub(crate) email: Option<String>,
     /// Proxies whose X-Forwarded-For is believed: an address or a range; repeatable
     #[arg(long, value_name = "RANGE")]
@@ -116,10 +116,21 @@ fn name(text: &str) -> Result<String, &'static str> {
 /// A host with a port, as it stands in a URL.
 fn authority(text: &str) -> Result<String, &'static str> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
-    if text.is_empty() || !text.chars().all(allowed) {
+    let port =
+        text.rsplit_once(':').filter(|(_, port)| !port.contains(']')).map(|(_, port)| port.parse::<u16>());
+    let is_port = port.is_none_or(|port| port.is_ok_and(|port| port > 0));
+    if text.is_empty() || text.starts_with(':') || !text.chars().all(allowed) || !is_port {
         return Err("a host, with a port or without, as in archive.library.org.br:8080");
     }
     Ok(text.to_owned())
+}
+
+fn email(text: &str) -> Result<String, &'static str> {
+    let plain =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && !"&=?%+#".contains(c));
+    let is_one =
+        text.split_once('@').is_some_and(|(name, host)| plain(name) && plain(host) && !host.contains('@'));
+    if is_one { Ok(text.to_owned()) } else { Err("an address, as in librarian@library.org.br") }
 }
 
 fn url(text: &str) -> Result<String, &'static str> {

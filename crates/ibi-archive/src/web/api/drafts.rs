@@ -11,7 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::service::{Described, Draft, Role, Token};
+use crate::ArchiveError;
+use crate::archive::Archive;
+use crate::service::{Described, Draft, DraftFile, Role, Token};
 use crate::web::api::items::shown;
 use crate::web::api::once::{self, Once};
 use crate::web::api::{allowed, json_body, refused};
@@ -21,6 +23,7 @@ use crate::web::site::Site;
 const NICE: i32 = 15;
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object that describes an item")]
 struct Begun {
     /// The item to update; without, a new one.
     item: Option<String>,
@@ -28,13 +31,13 @@ struct Begun {
     described: serde_json::Map<String, Value>,
 }
 
+fn told_file(file: &DraftFile) -> Value {
+    json!({ "path": file.name, "size": file.size, "sha512": file.sha512 })
+}
+
 /// A draft, told to its owner.
 fn told(draft: &Draft) -> Value {
-    let files: Vec<Value> = draft
-        .files
-        .iter()
-        .map(|file| json!({ "path": file.name, "size": file.size, "sha512": file.sha512 }))
-        .collect();
+    let files: Vec<Value> = draft.files().map(told_file).collect();
     let mut told = json!({
         "id": draft.id,
         "created": draft.created,
@@ -48,12 +51,21 @@ fn told(draft: &Draft) -> Value {
     told
 }
 
-/// A draft of the one who asks.
-fn own(site: &Site, headers: &HeaderMap, id: &str) -> Result<(Token, Draft), Problem> {
+/// The token of one whose draft it is; and whether it updates an item.
+fn own(site: &Site, headers: &HeaderMap, id: &str) -> Result<(Token, bool), Problem> {
     let token = allowed(site, headers, Role::Depositor)?;
-    let draft = site.drafts.get(id).filter(|draft| draft.owner == token.id || token.role == Role::Operator);
-    let draft = draft.ok_or_else(|| Problem::not_found("there is no such draft of yours"))?;
-    Ok((token, draft))
+    let draft = site.drafts.owner(id).filter(|(owner, _)| *owner == token.id || token.role == Role::Operator);
+    let (_, updates) = draft.ok_or_else(|| Problem::not_found("there is no such draft of yours"))?;
+    Ok((token, updates))
+}
+
+/// Whether a token may say what is said (clause 2.1).
+pub(super) fn may_say(token: &Token, described: &Described) -> Result<(), Problem> {
+    if described.claims() && token.role < Role::Operator {
+        let detail = "only an operator declares an Original of elsewhere, or gives an item other labels";
+        return Err(Problem::forbidden(detail));
+    }
+    Ok(())
 }
 
 pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
@@ -62,6 +74,7 @@ pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Re
     let (Begun { item, described }, asked): (Begun, String) = json_body(&site, request).await?;
     let described: Described = serde_json::from_value(Value::Object(described))
         .map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
+    may_say(&token, &described)?;
     let once = Once::of(&headers, &token, asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
     if let Some(before) = once.as_ref().map(|once| once.before(&site)).transpose()?.flatten() {
@@ -96,7 +109,8 @@ pub(super) async fn get(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (_, draft) = own(&site, request.headers(), &id)?;
+    own(&site, request.headers(), &id)?;
+    let draft = site.drafts.get(&id).ok_or(ArchiveError::NoDraft).map_err(refused)?;
     Ok(axum::Json(told(&draft)).into_response())
 }
 
@@ -105,9 +119,10 @@ pub(super) async fn describe(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (_, draft) = own(&site, request.headers(), &id)?;
+    let (token, updates) = own(&site, request.headers(), &id)?;
     let (more, _): (Described, String) = json_body(&site, request).await?;
-    if draft.updates.is_some() {
+    may_say(&token, &more)?;
+    if updates {
         more.clone().changes().map_err(refused)?;
     }
     let draft = site.drafts.describe(&id, more).map_err(refused)?;
@@ -127,6 +142,11 @@ pub(super) async fn delete(
 /// The name of a file, from the path as it was sent: decoded once, in any bytes.
 fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
     let name = request.uri().path().split_once("/files/").map(|(_, name)| name).unwrap_or_default();
+    let digits =
+        |rest: &str| rest.get(..2).is_some_and(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    if !name.split('%').skip(1).all(digits) {
+        return Err(Problem::bad_request("`%` in a name stands before two hex digits: itself, it is %25"));
+    }
     let name: Vec<u8> = percent_decode_str(name).collect();
     let refused = |error: ibi_protocol::FilePathError| Problem::bad_request(error.to_string());
     ibi_protocol::FilePath::new(&name).map_err(refused)?;
@@ -157,8 +177,8 @@ pub(super) async fn put(
     let (fed, written) = tokio::join!(feeding, told_written);
     // What went wrong on the way in is the cause of what went wrong after.
     fed?;
-    let draft = written.map_err(|_| Problem::internal())?.map_err(refused)?;
-    Ok((StatusCode::OK, axum::Json(told(&draft))).into_response())
+    let file = written.map_err(|_| Problem::internal())?.map_err(refused)?;
+    Ok(axum::Json(told_file(&file)).into_response())
 }
 
 pub(super) async fn take_out(
@@ -168,9 +188,10 @@ pub(super) async fn take_out(
 ) -> Result<Response, Problem> {
     own(&site, request.headers(), &id)?;
     let name = file_name(&request)?;
-    let draft = site.drafts.take_out(&id, &name).map_err(refused)?;
-    let draft = draft.ok_or_else(|| Problem::not_found("the draft has no file of this name"))?;
-    Ok(axum::Json(told(&draft)).into_response())
+    if !site.drafts.take_out(&id, &name).map_err(refused)? {
+        return Err(Problem::not_found("the draft has no file of this name"));
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Makes it an item, or a version of one.
@@ -187,15 +208,27 @@ pub(super) async fn publish(
         site.drafts.delete(&id).map_err(refused)?;
         return shown(&site, &path, StatusCode::CREATED);
     }
-    let (_, draft) = own(&site, request.headers(), &id)?;
+    own(&site, request.headers(), &id)?;
+    let draft = site.drafts.claim(&id).map_err(refused)?;
     let updates = draft.updates.as_ref().map(|(path, _)| path.clone());
     let desk = Arc::clone(&site.desk);
     let change = {
         let site = Arc::clone(&site);
-        move |archive: &mut crate::Archive| site.drafts.prepare(archive, draft, &token.name, Some(key))
+        move |archive: &mut Archive| site.drafts.prepare(archive, draft, &token.name, Some(key))
     };
-    let path = desk.change(change).await.map_err(refused)?;
-    site.drafts.delete(&id).map_err(refused)?;
+    // Whether the one who asks waits or goes, it is done, or given up.
+    let done = tokio::spawn({
+        let site = Arc::clone(&site);
+        async move {
+            let done = desk.change(change).await;
+            match &done {
+                Ok(_) => drop(site.drafts.delete(&id)),
+                Err(_) => site.drafts.release(&id),
+            }
+            done
+        }
+    });
+    let path = done.await.map_err(|_| Problem::internal())?.map_err(refused)?;
     let status = if updates.is_some() { StatusCode::OK } else { StatusCode::CREATED };
     metrics::counter!("ibi_published_total").increment(1);
     shown(&site, &path.or(updates).unwrap_or_default(), status)

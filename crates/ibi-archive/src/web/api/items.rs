@@ -16,6 +16,8 @@ use crate::relations::Led;
 use crate::service::answer::may_open;
 use crate::service::{Described, Role, address};
 use crate::told::Told;
+use crate::web::api::drafts::may_say;
+use crate::web::api::once;
 use crate::web::api::{allowed, json_body, number, refused};
 use crate::web::pages::value;
 use crate::web::site::Site;
@@ -24,11 +26,26 @@ use crate::web::site::Site;
 const MOST: u64 = 1000;
 const USUAL: u64 = 100;
 
+/// Items that are read at a time, and bytes of a page from which on it has no more.
+const STEP: usize = 20;
+const LONGEST_PAGE: usize = 1 << 20;
+
 /// What of an item is asked for.
 enum What {
     Item,
     Statistics,
     Relations,
+}
+
+/// What takes only GET says so.
+fn only_read(rest: &str) -> Option<Response> {
+    let (_, what) = read(rest).ok()?;
+    if let What::Item = what {
+        return None;
+    }
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    let problem = Problem::new(status, "method", "Method not allowed", "this is only read");
+    Some(([(header::ALLOW, "GET, HEAD")], problem).into_response())
 }
 
 /// Reads `<ibi>`, `<ibi>/statistics` or `<ibi>/relations`.
@@ -70,7 +87,7 @@ fn told<'a>(holdings: &Holdings, holding: &'a Holding, role: Leads, open: bool) 
 }
 
 fn hidden(holding: &Holding, role: Leads) -> Told<'_> {
-    Told { target: None, ..Told::without_files(holding, role) }
+    Told::hidden(holding, role)
 }
 
 fn statistics(site: &Site, holding: &Holding) -> Result<Value, Problem> {
@@ -113,10 +130,30 @@ pub(super) async fn list(State(site): State<Arc<Site>>, request: Request) -> Res
     let limit = number(query, "limit", USUAL, MOST)?;
     let after = query.and_then(|query| value(query, "after")).unwrap_or_default();
     let holdings = site.desk.read().map_err(refused)?;
-    let items = holdings.list(&after, limit as usize).map_err(refused)?;
-    let next = items.last().filter(|_| items.len() as u64 == limit).map(|last| &last.path);
-    let told: Vec<Told<'_>> = items.iter().map(|holding| hidden(holding, Leads::Item)).collect();
-    Ok(axum::Json(json!({ "items": told, "next": next })).into_response())
+    let (mut text, mut after, mut count) = (String::from("{\"items\":["), after, 0);
+    let mut next = None;
+    // In small steps: a page has as many bytes as fit, whatever metadata weigh.
+    'page: loop {
+        let items = holdings.list(&after, STEP).map_err(refused)?;
+        if items.is_empty() {
+            break;
+        }
+        for holding in &items {
+            if count == limit || text.len() > LONGEST_PAGE {
+                next = Some(after);
+                break 'page;
+            }
+            if count > 0 {
+                text.push(',');
+            }
+            // Text, numbers and lists: nothing that JSON could refuse.
+            text += &serde_json::to_string(&hidden(holding, Leads::Item)).unwrap_or_default();
+            after.clone_from(&holding.path);
+            count += 1;
+        }
+    }
+    text += &format!("],\"next\":{}}}", json!(next));
+    Ok(once::json(StatusCode::OK, text))
 }
 
 /// What changed, in the order in which it did: of each item the last change, with all that a resolver or a mirror needs.
@@ -126,11 +163,16 @@ pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> 
     let after = number(query, "after", 0, i64::MAX as u64)?;
     let holdings = site.desk.read().map_err(refused)?;
     let last = holdings.last_change().map_err(refused)?;
-    let changed = holdings.changes(after, limit as usize).map_err(refused)?;
-    let next = changed.last().map_or(after.max(last), |last| last.change);
-    let changes: Vec<Value> = changed
-        .iter()
-        .map(|holding| {
+    let (mut changes, mut next): (Vec<Value>, u64) = (Vec::new(), after);
+    while (changes.len() as u64) < limit {
+        let step = STEP.min(limit as usize - changes.len());
+        let changed = holdings.changes(next, step).map_err(refused)?;
+        let Some(to) = changed.last().map(|last| last.change) else {
+            next = next.max(last);
+            break;
+        };
+        next = to;
+        changes.extend(changed.iter().map(|holding| {
             json!({
                 "change": holding.change,
                 "item": holding.item.labels,
@@ -142,8 +184,8 @@ pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> 
                 "updated": holding.item.updated,
                 "removed": holding.item.removed,
             })
-        })
-        .collect();
+        }));
+    }
     Ok(axum::Json(json!({ "changes": changes, "next": next, "last": last })).into_response())
 }
 
@@ -153,10 +195,14 @@ pub(super) async fn update(
     Path(rest): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
+    if let Some(refused) = only_read(&rest) {
+        return Ok(refused);
+    }
     let token = allowed(&site, request.headers(), Role::Depositor)?;
     let (label, What::Item) = read(&rest)? else { return Err(Problem::not_found("only an item is updated")) };
     let label = label.to_owned();
     let (described, _): (Described, String) = json_body(&site, request).await?;
+    may_say(&token, &described)?;
     let changes = described.changes().map_err(refused)?;
     if changes.is_empty() {
         return Err(Problem::bad_request("nothing to change is said"));
@@ -169,7 +215,7 @@ pub(super) async fn update(
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a `reason`")]
 struct Removal {
     reason: String,
     #[serde(default)]
@@ -181,6 +227,9 @@ pub(super) async fn remove(
     Path(rest): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
+    if let Some(refused) = only_read(&rest) {
+        return Ok(refused);
+    }
     let token = allowed(&site, request.headers(), Role::Operator)?;
     let (label, What::Item) = read(&rest)? else { return Err(Problem::not_found("only an item is removed")) };
     let label = label.to_owned();

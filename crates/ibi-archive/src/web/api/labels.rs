@@ -23,7 +23,7 @@ const MOST: usize = 10_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a `count`")]
 struct Asked {
     #[serde(default = "one")]
     count: usize,

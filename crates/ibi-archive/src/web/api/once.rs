@@ -22,7 +22,13 @@ impl Once {
     /// The name that a client gives its request, with a digest of what it asks; nothing if it gives none.
     pub(super) fn of(headers: &HeaderMap, token: &Token, asked: String) -> Result<Option<Self>, Problem> {
         let Some(name) = headers.get("idempotency-key") else { return Ok(None) };
-        let name = name.to_str().ok().map(str::trim).filter(|name| (1..=LONGEST).contains(&name.len()));
+        let once = headers.get_all("idempotency-key").iter().count() == 1;
+        let name = name
+            .to_str()
+            .ok()
+            .filter(|_| once)
+            .map(str::trim)
+            .filter(|name| (1..=LONGEST).contains(&name.len()));
         let name = name.ok_or_else(|| {
             Problem::bad_request(format!("Idempotency-Key is a text of 1 to {LONGEST} printable characters"))
         })?;

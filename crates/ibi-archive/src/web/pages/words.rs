@@ -2,6 +2,8 @@
 
 use axum::http::{HeaderMap, header};
 
+use crate::web::errors::thousandths;
+
 /// The language of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::web) enum Tongue {
@@ -20,10 +22,7 @@ impl Tongue {
         let mut best = (Self::English, 0);
         for range in liked.unwrap_or_default().split(',') {
             let (name, weight) = range.split_once(';').unwrap_or((range, "q=1"));
-            // A weight is at most 1, with at most three digits.
-            let weight = weight.trim().trim_start_matches("q=");
-            let (whole, digits) = weight.split_once('.').unwrap_or((weight, ""));
-            let weight = format!("{whole}{digits:0<3.3}").parse::<u32>().unwrap_or(0);
+            let weight = thousandths(weight.trim().trim_start_matches("q="));
             if let Some(tongue) = Self::named(name.trim())
                 && weight > best.1
             {

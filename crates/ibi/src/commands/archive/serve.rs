@@ -71,7 +71,14 @@ async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
         limits,
         resolver: command.resolver.as_ref().map(|url| format!("{}/", url.trim_end_matches('/'))),
     };
-    let opened = Site::open(&command.data.folder()?, &who(), options, Figures::start());
+    let data = command.data.folder()?;
+    if borrow::is_on_line(&data) {
+        return Err(Failure::NotSure(format!(
+            "a server has {} on line already: stop it first",
+            data.display()
+        )));
+    }
+    let opened = Site::open(&data, &who(), options, Figures::start());
     let (site, found) = opened.map_err(|error| match error {
         SiteError::Archive(error) => Failure::Archive(error),
         SiteError::Random(error) => Failure::Random(error),
