@@ -33,7 +33,8 @@ fn a_draft_takes_files_and_becomes_an_item() {
         let put = server.api(&token, "PUT", &format!("{draft}/files/{name}"), content);
         assert_eq!(put.status, 200, "{name}: {}", put.text());
     }
-    let told = server.api(&token, "DELETE", &format!("{draft}/files/wrong"), b"").json();
+    assert_eq!(server.api(&token, "DELETE", &format!("{draft}/files/wrong"), b"").status, 204);
+    let told = server.api(&token, "GET", &draft, b"").json();
     assert_eq!(paths(&told), ["a.txt", "sub/large file.bin"]);
     assert_eq!(told["files"][1]["sha512"], filter("sha512sum", &large)[..128]);
     assert_eq!(server.api(&token, "DELETE", &format!("{draft}/files/wrong"), b"").problem(), 404);
@@ -81,7 +82,7 @@ fn a_draft_of_an_item_is_its_next_version_and_only_the_next() {
     let body = format!("{{\"item\": \"{rep}\"}}");
     let [draft, late] = [begin(&server, &token, body.as_bytes()), begin(&server, &token, body.as_bytes())];
     assert_eq!(paths(&server.api(&token, "GET", &draft, b"").json()), ["kept.txt", "old.txt"]);
-    assert_eq!(server.api(&token, "DELETE", &format!("{draft}/files/old.txt"), b"").status, 200);
+    assert_eq!(server.api(&token, "DELETE", &format!("{draft}/files/old.txt"), b"").status, 204);
     assert_eq!(server.api(&token, "PUT", &format!("{draft}/files/new.txt"), b"new").status, 200);
     let published = server.api(&token, "POST", &format!("{draft}/publish"), b"");
     assert_eq!(published.status, 200, "{}", published.text());

@@ -142,8 +142,6 @@ fn looking_at_the_head_says_what_fetching_says() {
     let item = on_line.doc.strip_suffix("doc/").unwrap();
     for (path, headers) in [
         (format!("{item}doc/large.bin"), ""),
-        (format!("{item}doc/large.bin"), "Range: bytes=5-9\r\n"),
-        (format!("{item}doc/large.bin"), "Range: bytes=99999999-\r\n"),
         (format!("{item}doc/nothing"), ""),
         (format!("{item}doc/missing"), ""),
         (item.to_owned(), ""),
@@ -168,7 +166,6 @@ fn what_was_deposited_is_a_stranger_to_our_pages() {
         ("page.html", "inline"),
         ("drawing.svg", "inline"),
         ("strict.xhtml", "attachment"),
-        ("paper.pdf", "inline"),
         ("notes.txt", "inline"),
         ("unknown.qqq", "attachment"),
         ("nothing", "attachment"),
@@ -184,6 +181,12 @@ fn what_was_deposited_is_a_stranger_to_our_pages() {
             assert_eq!(file.header("set-cookie"), "", "{name}");
         }
     }
+    // Browsers show these in viewers of their own, which a sandbox shuts out; they run nothing in our name.
+    let paper = on_line.get("paper.pdf", "");
+    assert_eq!(
+        (paper.header("content-security-policy"), paper.header("x-content-type-options")),
+        ("", "nosniff")
+    );
 }
 
 /// Threat W4: nothing runs on our pages, and nobody frames them.

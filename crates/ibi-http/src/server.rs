@@ -96,17 +96,21 @@ async fn one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let _ = watcher.watch(connection).await;
 }
 
-/// Refuses what could be read in two ways (RFC 9112 §6.3, §3.2), and hands everything else on.
+/// Refuses what could be read in two ways (RFC 9112 §3.2), and hands everything else on. Of a length given in two ways hyper
+/// takes the chunks and hangs up after the answer (§6.3).
 async fn answer(
     router: Router,
     peer: IpAddr,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let headers = request.headers();
-    let two_lengths =
-        headers.contains_key(header::TRANSFER_ENCODING) && headers.contains_key(header::CONTENT_LENGTH);
     let hosts = headers.get_all(header::HOST).iter().count();
-    if two_lengths || hosts > 1 || (hosts == 0 && request.version() == http::Version::HTTP_11) {
+    let plain = |host: &HeaderValue| {
+        let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_~:[]".contains(byte);
+        host.as_bytes().iter().all(allowed)
+    };
+    let odd = headers.get(header::HOST).is_some_and(|host| !plain(host));
+    if odd || hosts > 1 || (hosts == 0 && request.version() == http::Version::HTTP_11) {
         let mut response = Response::new(Body::from("the request can be read in more than one way\n"));
         *response.status_mut() = StatusCode::BAD_REQUEST;
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

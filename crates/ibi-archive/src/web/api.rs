@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{any, get, post, put};
 use ibi_http::{Problem, paced};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(super) fn router() -> Router<Arc<Site>> {
         .route("/openapi.json", get(openapi))
         .route("/labels", post(labels::mint))
         .route("/items", get(items::list))
-        .route("/items/{*rest}", get(items::get).patch(items::update).delete(items::remove))
+        .route("/items/{*rest}", any(items::any))
         .route("/changes", get(items::changes))
         .route("/audit", get(audit))
         .route("/drafts", get(drafts::list).post(drafts::begin))
@@ -105,9 +105,19 @@ async fn json_body<T: DeserializeOwned>(site: &Site, request: Request) -> Result
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(Problem::bad_request("the body is a JSON object"));
     }
-    let read =
-        serde_json::from_slice(text).map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
+    let read = serde_json::from_slice(text).map_err(|error| not_taken(&error))?;
     Ok((read, ibi_store::digests::sha512(text)))
+}
+
+/// Why a body is not taken: it is no JSON, or JSON of something else.
+fn not_taken(error: &serde_json::Error) -> Problem {
+    let detail = format!("the body: {error}");
+    match error.is_data() {
+        true => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not-described", "Not what is described", detail)
+        }
+        false => Problem::bad_request(detail),
+    }
 }
 
 /// A number in the query, within bounds.

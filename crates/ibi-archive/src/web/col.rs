@@ -100,11 +100,14 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
             let checked = holdings.open_file(&holding.path, &found).map_err(|error| problem(&error))?;
             // Nothing of the index is held while bytes go out.
             drop(holdings);
-            count(site, &holding.path, What::Download, &found.sha512, client);
             let changed = holding.item.updated.parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
             let public = holding.item.access == Access::Public;
             let served = Served { file: &found, checked, changed, public };
-            Ok(file::serve(&site.blocks, served, &client.method, &client.headers).await)
+            let response = file::serve(&site.blocks, served, &client.method, &client.headers).await;
+            if response.status().is_success() {
+                count(site, &holding.path, What::Download, &found.name, client);
+            }
+            Ok(response)
         }
     }
 }
@@ -199,13 +202,21 @@ fn folder_page(
     folder: Option<&FilePath>,
 ) -> Result<Response, Problem> {
     let labels = &holding.item.labels;
-    let version = version.map(|version| format!("v{version}/")).unwrap_or_default();
+    let place = version.map(|version| format!("v{version}/")).unwrap_or_default();
+    let to = |name: &str| {
+        let to = address::file(labels, name).replacen("/doc/", &format!("/{place}doc/"), 1);
+        Redirect::temporary(&to).into_response()
+    };
     if let Some(folder) = folder {
         let folder = folder.as_bytes().strip_prefix(b"/").unwrap_or_default();
         for index in ["index.html", "index.htm"] {
             let Ok(name) = logical(&[folder, index.as_bytes()].concat()) else { continue };
-            if holdings.file(&holding.path, &name).map_err(|error| problem(&error))?.is_some() {
-                return Ok(Redirect::temporary(&address::file(labels, &name)).into_response());
+            let found = match version {
+                None => holdings.file(&holding.path, &name),
+                Some(version) => holdings.file_of_version(&holding.path, version, &name),
+            };
+            if found.map_err(|error| problem(&error))?.is_some() {
+                return Ok(to(&name));
             }
         }
         return Err(Problem::not_found(format!(
@@ -213,11 +224,10 @@ fn folder_page(
             address::file_list(labels)
         )));
     }
-    let to = match &holding.item.target {
-        Some(target) => address::file(labels, target).replacen("/doc/", &format!("/{version}doc/"), 1),
-        None => address::item(labels),
-    };
-    Ok(Redirect::temporary(&to).into_response())
+    Ok(match &holding.item.target {
+        Some(target) => to(target),
+        None => Redirect::temporary(&address::item(labels)).into_response(),
+    })
 }
 
 fn count(site: &Site, path: &str, what: What, thing: &str, client: &Client) {

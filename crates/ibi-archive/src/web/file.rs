@@ -235,10 +235,13 @@ fn describe(file: &FileRecord, tag: &str, changed: SystemTime, public: bool) -> 
     let shown = SHOWN.iter().chain(&["audio/", "video/"]).any(|kind| file.media.starts_with(kind));
     let raw = crate::keep::raw(&file.name);
     let name = raw.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    // What is no UTF-8 is from the days of ISO 8859-1 (D23).
+    let name = String::from_utf8(name.to_vec())
+        .unwrap_or_else(|_| name.iter().map(|&byte| char::from(byte)).collect());
     let how = if shown { "inline" } else { "attachment" };
     put(
         header::CONTENT_DISPOSITION,
-        &format!("{how}; filename*=UTF-8''{}", percent_encode(name, NON_ALPHANUMERIC)),
+        &format!("{how}; filename*=UTF-8''{}", percent_encode(name.as_bytes(), NON_ALPHANUMERIC)),
     );
     // Threat W5: whatever was deposited is a stranger to our own pages: of no origin, and without scripts.
     put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::{Problem, paced};
@@ -16,7 +16,7 @@ use crate::archive::Archive;
 use crate::service::{Described, Draft, DraftFile, Role, Token};
 use crate::web::api::items::shown;
 use crate::web::api::once::{self, Once};
-use crate::web::api::{allowed, json_body, refused};
+use crate::web::api::{allowed, json_body, not_taken, refused};
 use crate::web::site::Site;
 
 /// How far files that arrive stand back behind what is asked for.
@@ -51,6 +51,11 @@ fn told(draft: &Draft) -> Value {
     told
 }
 
+/// The name of a draft, from the path as it was sent: one that is encoded is none of ours.
+fn id(request: &Request) -> String {
+    request.uri().path().split('/').nth(2).unwrap_or_default().to_owned()
+}
+
 /// The token of one whose draft it is; and whether it updates an item.
 fn own(site: &Site, headers: &HeaderMap, id: &str) -> Result<(Token, bool), Problem> {
     let token = allowed(site, headers, Role::Depositor)?;
@@ -72,8 +77,8 @@ pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Re
     let headers = request.headers().clone();
     let token = allowed(&site, &headers, Role::Depositor)?;
     let (Begun { item, described }, asked): (Begun, String) = json_body(&site, request).await?;
-    let described: Described = serde_json::from_value(Value::Object(described))
-        .map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
+    let described: Described =
+        serde_json::from_value(Value::Object(described)).map_err(|error| not_taken(&error))?;
     may_say(&token, &described)?;
     let once = Once::of(&headers, &token, asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
@@ -104,21 +109,15 @@ pub(super) async fn list(State(site): State<Arc<Site>>, request: Request) -> Res
     Ok(axum::Json(json!({ "drafts": drafts })).into_response())
 }
 
-pub(super) async fn get(
-    State(site): State<Arc<Site>>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let id = id(&request);
     own(&site, request.headers(), &id)?;
     let draft = site.drafts.get(&id).ok_or(ArchiveError::NoDraft).map_err(refused)?;
     Ok(axum::Json(told(&draft)).into_response())
 }
 
-pub(super) async fn describe(
-    State(site): State<Arc<Site>>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn describe(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let id = id(&request);
     let (token, updates) = own(&site, request.headers(), &id)?;
     let (more, _): (Described, String) = json_body(&site, request).await?;
     may_say(&token, &more)?;
@@ -129,11 +128,8 @@ pub(super) async fn describe(
     Ok(axum::Json(told(&draft)).into_response())
 }
 
-pub(super) async fn delete(
-    State(site): State<Arc<Site>>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn delete(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let id = id(&request);
     own(&site, request.headers(), &id)?;
     site.drafts.delete(&id).map_err(refused)?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -148,17 +144,19 @@ fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
         return Err(Problem::bad_request("`%` in a name stands before two hex digits: itself, it is %25"));
     }
     let name: Vec<u8> = percent_decode_str(name).collect();
-    let refused = |error: ibi_protocol::FilePathError| Problem::bad_request(error.to_string());
-    ibi_protocol::FilePath::new(&name).map_err(refused)?;
-    Ok(name)
+    match ibi_protocol::FilePath::new(&name) {
+        Ok(Some(_)) => Ok(name),
+        Ok(None) => Err(Problem::bad_request("say the name of the file")),
+        Err(error) => {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Err(Problem::new(status, "bad-name", "Not a name for a file", error.to_string()))
+        }
+    }
 }
 
 /// Takes a file in as it arrives, in constant memory.
-pub(super) async fn put(
-    State(site): State<Arc<Site>>,
-    Path((id, _)): Path<(String, String)>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn put(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let id = id(&request);
     own(&site, request.headers(), &id)?;
     let name = file_name(&request)?;
     let _place = site.arriving.acquire().await.map_err(|_| Problem::internal())?;
@@ -181,11 +179,8 @@ pub(super) async fn put(
     Ok(axum::Json(told_file(&file)).into_response())
 }
 
-pub(super) async fn take_out(
-    State(site): State<Arc<Site>>,
-    Path((id, _)): Path<(String, String)>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn take_out(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let id = id(&request);
     own(&site, request.headers(), &id)?;
     let name = file_name(&request)?;
     if !site.drafts.take_out(&id, &name).map_err(refused)? {
@@ -195,11 +190,8 @@ pub(super) async fn take_out(
 }
 
 /// Makes it an item, or a version of one.
-pub(super) async fn publish(
-    State(site): State<Arc<Site>>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn publish(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let id = id(&request);
     let token = allowed(&site, request.headers(), Role::Depositor)?;
     // What was published under this name stays published, also when the answer was lost.
     let key = format!("draft:{id}");

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
 use ibi_store::journal::State as ItemState;
 use ibi_store::records::Role as Leads;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -37,17 +38,6 @@ enum What {
     Relations,
 }
 
-/// What takes only GET says so.
-fn only_read(rest: &str) -> Option<Response> {
-    let (_, what) = read(rest).ok()?;
-    if let What::Item = what {
-        return None;
-    }
-    let status = StatusCode::METHOD_NOT_ALLOWED;
-    let problem = Problem::new(status, "method", "Method not allowed", "this is only read");
-    Some(([(header::ALLOW, "GET, HEAD")], problem).into_response())
-}
-
 /// Reads `<ibi>`, `<ibi>/statistics` or `<ibi>/relations`.
 fn read(rest: &str) -> Result<(&str, What), Problem> {
     let bad = || Problem::not_found("there is no identifier in this address");
@@ -59,20 +49,36 @@ fn read(rest: &str) -> Result<(&str, What), Problem> {
     }
 }
 
-pub(super) async fn get(
-    State(site): State<Arc<Site>>,
-    Path(rest): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
+/// Whatever is asked of an item.
+pub(super) async fn any(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+    let rest = request.uri().path().split_once("/items/").map(|(_, rest)| rest).unwrap_or_default();
+    let rest =
+        percent_decode_str(rest).decode_utf8().map_err(|_| Problem::not_found("labels are plain ASCII"))?;
+    let rest = rest.into_owned();
     let (label, what) = read(&rest)?;
+    let label = label.to_owned();
+    match (request.method().as_str(), what) {
+        ("GET" | "HEAD", what) => get(&site, &label, what, &request),
+        ("PATCH", What::Item) => update(site, label, request).await,
+        ("DELETE", What::Item) => remove(site, label, request).await,
+        (_, what) => {
+            let takes = if let What::Item = what { "GET, HEAD, PATCH, DELETE" } else { "GET, HEAD" };
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            let problem = Problem::new(status, "method", "Method not allowed", format!("this takes {takes}"));
+            Ok(([(header::ALLOW, takes)], problem).into_response())
+        }
+    }
+}
+
+fn get(site: &Site, label: &str, what: What, request: &Request) -> Result<Response, Problem> {
     let holdings = site.desk.read().map_err(refused)?;
     let (holding, role) = holdings.find(label).map_err(refused)?;
     match what {
-        What::Statistics => Ok(axum::Json(statistics(&site, &holding)?).into_response()),
+        What::Statistics => Ok(axum::Json(statistics(site, &holding)?).into_response()),
         What::Relations => Ok(axum::Json(relations(&holdings, holding, role)?).into_response()),
         What::Item => {
-            let open = may_open(&holding, Some(site.client(&request)), site.now())
-                || allowed(&site, request.headers(), Role::Operator).is_ok();
+            let open = may_open(&holding, Some(site.client(request)), site.now())
+                || allowed(site, request.headers(), Role::Operator).is_ok();
             let told = told(&holdings, &holding, role, open)?;
             let status = if holding.state == ItemState::Deleted { StatusCode::GONE } else { StatusCode::OK };
             Ok((status, axum::Json(told)).into_response())
@@ -190,17 +196,8 @@ pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> 
 }
 
 /// A new version without new files.
-pub(super) async fn update(
-    State(site): State<Arc<Site>>,
-    Path(rest): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    if let Some(refused) = only_read(&rest) {
-        return Ok(refused);
-    }
+async fn update(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
     let token = allowed(&site, request.headers(), Role::Depositor)?;
-    let (label, What::Item) = read(&rest)? else { return Err(Problem::not_found("only an item is updated")) };
-    let label = label.to_owned();
     let (described, _): (Described, String) = json_body(&site, request).await?;
     may_say(&token, &described)?;
     let changes = described.changes().map_err(refused)?;
@@ -222,17 +219,8 @@ struct Removal {
     purge: bool,
 }
 
-pub(super) async fn remove(
-    State(site): State<Arc<Site>>,
-    Path(rest): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    if let Some(refused) = only_read(&rest) {
-        return Ok(refused);
-    }
+async fn remove(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
     let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (label, What::Item) = read(&rest)? else { return Err(Problem::not_found("only an item is removed")) };
-    let label = label.to_owned();
     let (Removal { reason, purge }, _): (Removal, String) = json_body(&site, request).await?;
     if reason.trim().is_empty() {
         return Err(Problem::bad_request("say the `reason`: the tombstone tells it for ever"));

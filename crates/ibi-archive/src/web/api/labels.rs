@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use ibi_http::Problem;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
 use crate::mint;
@@ -25,8 +25,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with a `count`")]
 struct Asked {
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole")]
     count: usize,
+}
+
+/// A whole number, also one that is written `2.0`: to JSON it is the same.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?.to_string();
+    let whole = number.strip_suffix(".0").unwrap_or(&number);
+    whole.parse().map_err(|_| serde::de::Error::custom(format!("`count` is from 1 to {MOST}")))
 }
 
 fn one() -> usize {
@@ -38,7 +45,8 @@ pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Res
     let token = allowed(&site, &headers, Role::Minter)?;
     let (Asked { count }, asked): (Asked, String) = json_body(&site, request).await?;
     if !(1..=MOST).contains(&count) {
-        return Err(Problem::bad_request(format!("`count` is from 1 to {MOST}")));
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return Err(Problem::new(status, "count", "Not so many", format!("`count` is from 1 to {MOST}")));
     }
     let once = Once::of(&headers, &token, asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };

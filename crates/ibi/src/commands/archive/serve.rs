@@ -94,6 +94,7 @@ async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
         }
         _ => None,
     };
+    let told = told_to_stop()?;
     let mut output = Output::new();
     output.text(format_args!("{}\n", address.url("/")))?;
     output.flush()?;
@@ -106,7 +107,7 @@ async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
     let stop = {
         let site = Arc::clone(&site);
         async move {
-            told_to_stop().await;
+            told.await;
             tracing::info!("stopping");
             site.stop();
             // Clients are not sent here any more before they are turned away.
@@ -178,15 +179,14 @@ async fn count(site: Arc<Site>) {
     }
 }
 
-async fn told_to_stop() {
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
+/// Done when somebody says stop; listened for from the moment that this is called.
+fn told_to_stop() -> Result<impl Future<Output = ()>, Failure> {
+    let mut terminated = signal(SignalKind::terminate()).map_err(Failure::Serve)?;
+    let mut interrupted = signal(SignalKind::interrupt()).map_err(Failure::Serve)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
         }
-    };
-    tokio::select! {
-        () = terminated => {}
-        _ = tokio::signal::ctrl_c() => {}
-    }
+    })
 }
