@@ -94,6 +94,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "clap_mangen",
             "getrandom",
             "indicatif",
+            "mimalloc",
             "serde",
             "serde_json",
             "thiserror",

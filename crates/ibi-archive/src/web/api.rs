@@ -109,6 +109,15 @@ async fn json_body<T: DeserializeOwned>(site: &Site, request: Request) -> Result
     Ok((read, ibi_store::digests::sha512(text)))
 }
 
+/// Does what waits for the disk on another thread: those who only ask are answered meanwhile.
+async fn aside<T: Send + 'static>(
+    site: &Arc<Site>,
+    work: impl FnOnce(&Arc<Site>) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let site = Arc::clone(site);
+    tokio::task::spawn_blocking(move || work(&site)).await.unwrap_or_else(|_| Err(Problem::internal()))
+}
+
 /// Why a body is not taken: it is no JSON, or JSON of something else.
 fn not_taken(error: &serde_json::Error) -> Problem {
     let detail = format!("the body: {error}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::{Problem, paced};
 use percent_encoding::percent_decode_str;
@@ -16,7 +16,7 @@ use crate::archive::Archive;
 use crate::service::{Described, Draft, DraftFile, Role, Token};
 use crate::web::api::items::shown;
 use crate::web::api::once::{self, Once};
-use crate::web::api::{allowed, json_body, not_taken, refused};
+use crate::web::api::{allowed, aside, json_body, not_taken, refused};
 use crate::web::site::Site;
 
 /// How far files that arrive stand back behind what is asked for.
@@ -82,57 +82,76 @@ pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Re
     may_say(&token, &described)?;
     let once = Once::of(&headers, &token, asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
-    if let Some(before) = once.as_ref().map(|once| once.before(&site)).transpose()?.flatten() {
-        return Ok(before);
-    }
-    let now = site.now_text();
-    let draft = match item {
-        None => site.drafts.begin(&token.id, &now, None, described),
-        Some(label) => {
-            let holdings = site.desk.read().map_err(refused)?;
-            let (holding, _) = holdings.find(&label).map_err(refused)?;
-            described.clone().changes().map_err(refused)?;
-            site.drafts.begin(&token.id, &now, Some((&holdings, &holding)), described)
+    aside(&site, move |site| {
+        if let Some(before) = once.as_ref().map(|once| once.before(site)).transpose()?.flatten() {
+            return Ok(before);
         }
-    };
-    let answer = told(&draft.map_err(refused)?).to_string();
-    if let Some(once) = once {
-        once.remember(&site, StatusCode::CREATED, &answer)?;
-    }
-    Ok(once::json(StatusCode::CREATED, answer))
+        let now = site.now_text();
+        let draft = match item {
+            None => site.drafts.begin(&token.id, &now, None, described),
+            Some(label) => {
+                let holdings = site.desk.read().map_err(refused)?;
+                let (holding, _) = holdings.find(&label).map_err(refused)?;
+                described.clone().changes().map_err(refused)?;
+                site.drafts.begin(&token.id, &now, Some((&holdings, &holding)), described)
+            }
+        };
+        let draft = draft.map_err(refused)?;
+        let answer = told(&draft).to_string();
+        if let Some(once) = once {
+            once.remember(site, StatusCode::CREATED, &answer)?;
+        }
+        let to = format!("/api/v1/drafts/{}", draft.id);
+        Ok(([(header::LOCATION, to)], once::json(StatusCode::CREATED, answer)).into_response())
+    })
+    .await
 }
 
 pub(super) async fn list(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let token = allowed(&site, request.headers(), Role::Depositor)?;
-    let drafts = site.drafts.of(&token.id).map_err(refused)?;
-    let drafts: Vec<Value> = drafts.iter().map(told).collect();
-    Ok(axum::Json(json!({ "drafts": drafts })).into_response())
+    aside(&site, move |site| {
+        let drafts = site.drafts.of(&token.id).map_err(refused)?;
+        let drafts: Vec<Value> = drafts.iter().map(told).collect();
+        Ok(axum::Json(json!({ "drafts": drafts })).into_response())
+    })
+    .await
 }
 
 pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let id = id(&request);
-    own(&site, request.headers(), &id)?;
-    let draft = site.drafts.get(&id).ok_or(ArchiveError::NoDraft).map_err(refused)?;
-    Ok(axum::Json(told(&draft)).into_response())
+    let headers = request.headers().clone();
+    aside(&site, move |site| {
+        own(site, &headers, &id)?;
+        let draft = site.drafts.get(&id).ok_or(ArchiveError::NoDraft).map_err(refused)?;
+        Ok(axum::Json(told(&draft)).into_response())
+    })
+    .await
 }
 
 pub(super) async fn describe(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let id = id(&request);
-    let (token, updates) = own(&site, request.headers(), &id)?;
+    let (id, headers) = (id(&request), request.headers().clone());
+    allowed(&site, &headers, Role::Depositor)?;
     let (more, _): (Described, String) = json_body(&site, request).await?;
-    may_say(&token, &more)?;
-    if updates {
-        more.clone().changes().map_err(refused)?;
-    }
-    let draft = site.drafts.describe(&id, more).map_err(refused)?;
-    Ok(axum::Json(told(&draft)).into_response())
+    aside(&site, move |site| {
+        let (token, updates) = own(site, &headers, &id)?;
+        may_say(&token, &more)?;
+        if updates {
+            more.clone().changes().map_err(refused)?;
+        }
+        let draft = site.drafts.describe(&id, more).map_err(refused)?;
+        Ok(axum::Json(told(&draft)).into_response())
+    })
+    .await
 }
 
 pub(super) async fn delete(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let id = id(&request);
-    own(&site, request.headers(), &id)?;
-    site.drafts.delete(&id).map_err(refused)?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    let (id, headers) = (id(&request), request.headers().clone());
+    aside(&site, move |site| {
+        own(site, &headers, &id)?;
+        site.drafts.delete(&id).map_err(refused)?;
+        Ok(StatusCode::NO_CONTENT.into_response())
+    })
+    .await
 }
 
 /// The name of a file, from the path as it was sent: decoded once, in any bytes.
@@ -157,7 +176,8 @@ fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
 /// Takes a file in as it arrives, in constant memory.
 pub(super) async fn put(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let id = id(&request);
-    own(&site, request.headers(), &id)?;
+    let (headers, asked) = (request.headers().clone(), id.clone());
+    aside(&site, move |site| own(site, &headers, &asked).map(drop)).await?;
     let name = file_name(&request)?;
     let _place = site.arriving.acquire().await.map_err(|_| Problem::internal())?;
     let (mut reading, feeding) = paced::to_reader(request.into_body(), &site.limits);
@@ -181,12 +201,15 @@ pub(super) async fn put(State(site): State<Arc<Site>>, request: Request) -> Resu
 
 pub(super) async fn take_out(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let id = id(&request);
-    own(&site, request.headers(), &id)?;
-    let name = file_name(&request)?;
-    if !site.drafts.take_out(&id, &name).map_err(refused)? {
-        return Err(Problem::not_found("the draft has no file of this name"));
-    }
-    Ok(StatusCode::NO_CONTENT.into_response())
+    let (headers, name) = (request.headers().clone(), file_name(&request));
+    aside(&site, move |site| {
+        own(site, &headers, &id)?;
+        if !site.drafts.take_out(&id, &name?).map_err(refused)? {
+            return Err(Problem::not_found("the draft has no file of this name"));
+        }
+        Ok(StatusCode::NO_CONTENT.into_response())
+    })
+    .await
 }
 
 /// Makes it an item, or a version of one.
@@ -195,13 +218,19 @@ pub(super) async fn publish(State(site): State<Arc<Site>>, request: Request) -> 
     let token = allowed(&site, request.headers(), Role::Depositor)?;
     // What was published under this name stays published, also when the answer was lost.
     let key = format!("draft:{id}");
-    let made = site.desk.read().and_then(|holdings| holdings.made_by(&key)).map_err(refused)?;
-    if let Some(path) = made {
-        site.drafts.delete(&id).map_err(refused)?;
-        return shown(&site, &path, StatusCode::CREATED);
-    }
-    own(&site, request.headers(), &id)?;
-    let draft = site.drafts.claim(&id).map_err(refused)?;
+    let (headers, asked, name) = (request.headers().clone(), id.clone(), key.clone());
+    let claimed = aside(&site, move |site| {
+        if let Some(path) = site.desk.read().and_then(|holdings| holdings.made_by(&name)).map_err(refused)? {
+            site.drafts.delete(&asked).map_err(refused)?;
+            return Ok(Err(path));
+        }
+        own(site, &headers, &asked)?;
+        site.drafts.claim(&asked).map_err(refused).map(Ok)
+    });
+    let draft = match claimed.await? {
+        Ok(draft) => draft,
+        Err(path) => return shown(&site, &path, StatusCode::CREATED),
+    };
     let updates = draft.updates.as_ref().map(|(path, _)| path.clone());
     let desk = Arc::clone(&site.desk);
     let change = {
@@ -213,10 +242,16 @@ pub(super) async fn publish(State(site): State<Arc<Site>>, request: Request) -> 
         let site = Arc::clone(&site);
         async move {
             let done = desk.change(change).await;
-            match &done {
-                Ok(_) => drop(site.drafts.delete(&id)),
-                Err(_) => site.drafts.release(&id),
-            }
+            let is_done = done.is_ok();
+            let ended = aside(&site, move |site| match is_done {
+                true => site.drafts.delete(&id).map_err(refused),
+                false => {
+                    site.drafts.release(&id);
+                    Ok(())
+                }
+            });
+            // Left behind, it goes when it is published again.
+            let _ = ended.await;
             done
         }
     });

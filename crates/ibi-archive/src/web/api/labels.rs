@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::mint;
 use crate::service::Role;
 use crate::web::api::once::{self, Once};
-use crate::web::api::{allowed, json_body, refused};
+use crate::web::api::{allowed, aside, json_body, refused};
 use crate::web::site::Site;
 
 /// Labels in one request: an answer of some hundred kilobytes.
@@ -75,8 +75,12 @@ pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Res
         .collect();
     metrics::counter!("ibi_labels_total").increment(count as u64);
     let answer = json!({ "labels": labels }).to_string();
-    if let Some(once) = once {
-        once.remember(&site, StatusCode::CREATED, &answer)?;
-    }
+    let answer = aside(&site, move |site| {
+        if let Some(once) = once {
+            once.remember(site, StatusCode::CREATED, &answer)?;
+        }
+        Ok(answer)
+    });
+    let answer = answer.await?;
     Ok(once::json(StatusCode::CREATED, answer))
 }
