@@ -13,13 +13,16 @@ use crate::archive::Place;
 
 pub use bare::serve as serve_bare;
 
+type Comparison = fn(&Place) -> bool;
+
+const ALL: [(&str, Comparison); 2] = [("ask", ask::compare), ("file", file::compare)];
+
 /// Runs all of them in a folder on the disk to measure.
 pub fn compare(folder: &str, ibi: &str, name: Option<&str>) -> ExitCode {
     // We are the load.
     pin(std::process::id(), 1);
     let place = Place::new(folder, ibi);
-    let all: [(&str, fn(&Place) -> bool); 2] = [("ask", ask::compare), ("file", file::compare)];
-    let chosen = all.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));
+    let chosen = ALL.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));
     let met: Vec<bool> = chosen.map(|(_, compare)| compare(&place)).collect();
     if met.into_iter().all(|met| met) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

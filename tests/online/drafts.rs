@@ -157,3 +157,53 @@ fn a_file_that_was_cut_off_is_not_taken() {
     assert_eq!(Reply::read(&chunked).unwrap().status, 200);
     assert_eq!(server.api(&token, "GET", &draft, b"").json()["files"][0]["size"], 4);
 }
+
+/// Published by many at once, a draft is one item.
+#[test]
+fn a_draft_that_is_published_by_many_at_once_is_one_item() {
+    let folder = Folder::new();
+    let token = folder.token("depositor");
+    let server = folder.serve();
+    let before = folder.archive("list", &[]).json().len();
+    for _ in 0..5 {
+        let draft = begin(&server, &token, b"");
+        assert_eq!(server.api(&token, "PUT", &format!("{draft}/files/a.txt"), b"one").status, 200);
+        let answers: Vec<u16> = std::thread::scope(|scope| {
+            let publish = || server.api(&token, "POST", &format!("{draft}/publish"), b"").status;
+            let all: Vec<_> = (0..6).map(|_| scope.spawn(publish)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(answers.iter().all(|status| [201, 409].contains(status)), "{answers:?}");
+        assert!(answers.contains(&201), "{answers:?}");
+    }
+    assert_eq!(folder.archive("list", &[]).json().len(), before + 5);
+}
+
+/// Clause 2.1: only the operator says that an item from elsewhere is the Original, or that other labels lead to it.
+#[test]
+fn only_an_operator_claims_what_is_of_elsewhere() {
+    let folder = Folder::new();
+    let (depositor, operator) = (folder.token("depositor"), folder.token("operator"));
+    let server = folder.serve();
+    for body in [
+        &br#"{"labels": ["sid.inpe.br/mtc-m18/2009/02.16.17.46"], "original": true}"#[..],
+        br#"{"aliases": ["sid.inpe.br/mtc-m18/2009/02.16.17.46"]}"#,
+    ] {
+        assert_eq!(server.api(&depositor, "POST", "/drafts", body).problem(), 403);
+        assert_eq!(server.api(&operator, "POST", "/drafts", body).status, 201);
+    }
+}
+
+/// An item's metadata go only with it.
+#[test]
+fn metadata_are_not_removed_by_themselves() {
+    let folder = Folder::new();
+    let operator = folder.token("operator");
+    let rep = folder.deposit(&[(b"a.txt", b"a")], &[]);
+    let server = folder.serve();
+    let item = server.api("", "GET", &format!("/items/{rep}"), b"").json();
+    let metadata = item["metadata"]["rep"].as_str().unwrap();
+    let answer = server.api(&operator, "DELETE", &format!("/items/{metadata}"), br#"{"reason": "x"}"#);
+    assert_eq!(answer.problem(), 409);
+    assert_eq!(server.api("", "GET", &format!("/items/{rep}"), b"").status, 200);
+}

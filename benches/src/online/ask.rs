@@ -70,7 +70,11 @@ fn beside_deposits(
     let mut streams: Vec<_> = (0..4)
         .map(|_| {
             use std::os::unix::process::CommandExt as _;
-            std::process::Command::new("nice").args(["-n", "19", "bash", "-c", &script]).process_group(0).spawn().expect("bash")
+            std::process::Command::new("nice")
+                .args(["-n", "19", "bash", "-c", &script])
+                .process_group(0)
+                .spawn()
+                .expect("bash")
         })
         .collect();
     streams.iter().for_each(|stream| pin(stream.id(), 1));

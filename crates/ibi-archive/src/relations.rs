@@ -59,6 +59,9 @@ impl Led {
     }
 }
 
+/// An item in a language.
+type Translated = (Option<Language>, Arc<Holding>);
+
 /// A relation with its parameters, and what it leads to.
 pub type Offer = (Relation, Led);
 
@@ -160,7 +163,7 @@ impl Holdings {
 
     /// All items tied to this one by *translation of*, by their languages: itself for its own, of two others in one
     /// language the one deposited last. One without language is its own bare translation.
-    fn translations(&self, of: &Arc<Holding>) -> Result<Vec<(Option<Language>, Arc<Holding>)>, ArchiveError> {
+    fn translations(&self, of: &Arc<Holding>) -> Result<Vec<Translated>, ArchiveError> {
         let mut group = vec![Arc::clone(of)];
         let mut seen = HashSet::from([of.path.clone()]);
         let mut at = 0;
@@ -176,7 +179,7 @@ impl Holdings {
                 }
             }
         }
-        let mut offered: Vec<(Option<Language>, Arc<Holding>)> = Vec::new();
+        let mut offered: Vec<Translated> = Vec::new();
         for member in group {
             let language = member.item.language;
             let itself = member.path == of.path;

@@ -1,7 +1,7 @@
 //! The Archive on the Web: its service, its files and pages, its API.
 //!
-//! [`router`] answers for a [`Site`]. Resolvers are answered in [`service`], `/col/…` by [`col`], which hands files to
-//! [`file`] and the rest to [`pages`]; programs speak to [`api`].
+//! [`router`] answers for a [`Site`]. Resolvers are answered in `service.rs`, `/col/…` by `col.rs`, which hands files to
+//! `file.rs` and the rest to `pages.rs`; programs speak to `api.rs`.
 
 mod api;
 mod col;

@@ -25,12 +25,13 @@ const READERS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Prepare = Box<dyn FnOnce(&mut Archive) -> Result<Option<Prepared>, ArchiveError> + Send>;
+type Tell = oneshot::Sender<Result<Option<String>, ArchiveError>>;
 type Work = Box<dyn FnOnce(Result<&mut Archive, ArchiveError>) + Send>;
 
 /// What the writer is asked to do.
 enum Job {
     /// A change; told is the path of its item, or nothing if nothing was to change.
-    Change(Prepare, oneshot::Sender<Result<Option<String>, ArchiveError>>),
+    Change(Prepare, Tell),
     /// Anything else that needs the Archive.
     Work(Work),
     /// Give the Archive away until it comes back.
@@ -214,7 +215,7 @@ impl Writer {
         self.archive.as_mut().ok_or(ArchiveError::Stopped)
     }
 
-    fn make(&mut self, jobs: Vec<(Prepare, oneshot::Sender<Result<Option<String>, ArchiveError>>)>) {
+    fn make(&mut self, jobs: Vec<(Prepare, Tell)>) {
         let archive = match self.open() {
             Ok(archive) => archive,
             Err(error) => {

@@ -224,7 +224,7 @@ impl Drafts {
             match read(&entry.path()).filter(|draft| *draft.id == *entry.file_name()) {
                 Some(draft) => drop(known.insert(draft.id.clone(), draft)),
                 None => {
-                    tracing::warn!(path = %entry.path().display(), "not a draft of this program: left alone")
+                    tracing::warn!(path = %entry.path().display(), "not a draft of this program: left alone");
                 }
             }
         }

@@ -45,7 +45,7 @@ impl Resolver {
                     );
                 }
                 Err(error) => {
-                    tracing::warn!(resolver = self.url, error, "the resolver is not reached; tried again")
+                    tracing::warn!(resolver = self.url, error, "the resolver is not reached; tried again");
                 }
             }
             tokio::time::sleep(wait).await;

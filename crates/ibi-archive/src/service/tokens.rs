@@ -160,7 +160,10 @@ impl Tokens {
         let digest = token::digest(secret);
         // All are compared, so that time does not tell which one it is.
         let tokens = known.iter().flat_map(|(_, tokens)| tokens);
-        Ok(tokens.filter(|token| token::equal(&token.sha256, &digest)).last().cloned())
+        Ok(tokens.fold(
+            None,
+            |found, token| if token::equal(&token.sha256, &digest) { Some(token.clone()) } else { found },
+        ))
     }
 
     fn write(&self, tokens: Vec<Token>) -> Result<(), TokensError> {

@@ -79,7 +79,7 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
     }
     let asked = read(rest)?;
     if holding.state == ItemState::Deleted {
-        return Ok(tombstone(&holdings, &holding, role, client)?);
+        return tombstone(&holdings, &holding, role, client);
     }
     match asked {
         Asked::Page if role == Role::Metadata => metadata_page(site, &holding, client),

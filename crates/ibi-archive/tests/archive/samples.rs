@@ -49,3 +49,27 @@ fn a_newer_data_folder_is_refused() {
     let error = ibi_archive::archive::open_to_read(&data).err().unwrap().to_string();
     assert!(error.contains("damaged"), "{error}");
 }
+
+/// What the service keeps for itself, in its first format: tokens, a draft with a file, counts and an answer.
+#[test]
+fn the_service_of_format_1_is_still_read() {
+    use ibi_archive::service::{Drafts, Role, Statistics, Tokens};
+    let ours = Ours::new();
+    fs::create_dir_all(ours.data()).unwrap();
+    let sample = sample().with_file_name("service-1");
+    let copy =
+        std::process::Command::new("cp").arg("-r").arg(sample).arg(ours.data().join("service")).status();
+    assert!(copy.unwrap().success());
+    let secret = "ibi_a77de6936d76846bfce58ca0fb75c55ef6ed998fc716c0b93b33af3408844f08";
+    let token = Tokens::of(&ours.data()).check(secret).unwrap().unwrap();
+    assert_eq!((token.id.as_str(), token.name.as_str(), token.role), ("27411583", "Ana", Role::Depositor));
+    let drafts = Drafts::open(&ours.data()).unwrap().of("27411583").unwrap();
+    let [draft] = &drafts[..] else { panic!("{drafts:?}") };
+    assert_eq!(draft.described.language, Some(Some("pt".parse().unwrap())));
+    let files: Vec<_> = draft.files().map(|file| (file.name.as_str(), file.size)).collect();
+    assert_eq!(files, [("a.txt", 6)]);
+    let statistics = Statistics::open(&ours.data(), [0; 32]).unwrap();
+    let counted = statistics.of("inpe.br/smp/2026/11.16.04.49.18.39").unwrap();
+    assert_eq!((counted[0].what.as_str(), counted[0].robots, counted[0].times), ("download", false, 1));
+    assert!(statistics.answered("27411583", "sample").unwrap().unwrap().answer.contains("Amostra"));
+}

@@ -80,7 +80,7 @@ pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Re
     let described: Described =
         serde_json::from_value(Value::Object(described)).map_err(|error| not_taken(&error))?;
     may_say(&token, &described)?;
-    let once = Once::of(&headers, &token, asked)?;
+    let once = Once::of(&headers, &token, "drafts", &asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
     aside(&site, move |site| {
         if let Some(before) = once.as_ref().map(|once| once.before(site)).transpose()?.flatten() {

@@ -12,6 +12,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::relations::Led;
 use crate::service::answer::may_open;
@@ -202,7 +203,7 @@ async fn update(site: Arc<Site>, label: String, request: Request) -> Result<Resp
     may_say(&token, &described)?;
     let changes = described.changes().map_err(refused)?;
     if changes.is_empty() {
-        return Err(Problem::bad_request("nothing to change is said"));
+        return Err(refused(ArchiveError::NothingToChange));
     }
     let asked = label.clone();
     let made =
@@ -223,7 +224,9 @@ async fn remove(site: Arc<Site>, label: String, request: Request) -> Result<Resp
     let token = allowed(&site, request.headers(), Role::Operator)?;
     let (Removal { reason, purge }, _): (Removal, String) = json_body(&site, request).await?;
     if reason.trim().is_empty() {
-        return Err(Problem::bad_request("say the `reason`: the tombstone tells it for ever"));
+        return Err(refused(ArchiveError::Value(
+            "say the `reason`: the tombstone tells it for ever".to_owned(),
+        )));
     }
     let asked = label.clone();
     let made = site

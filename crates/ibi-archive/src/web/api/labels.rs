@@ -48,7 +48,7 @@ pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Res
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return Err(Problem::new(status, "count", "Not so many", format!("`count` is from 1 to {MOST}")));
     }
-    let once = Once::of(&headers, &token, asked)?;
+    let once = Once::of(&headers, &token, "labels", &asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
     if let Some(before) = once.as_ref().map(|once| once.before(&site)).transpose()?.flatten() {
         return Ok(before);

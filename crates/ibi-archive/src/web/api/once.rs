@@ -19,8 +19,13 @@ pub(super) struct Once {
 }
 
 impl Once {
-    /// The name that a client gives its request, with a digest of what it asks; nothing if it gives none.
-    pub(super) fn of(headers: &HeaderMap, token: &Token, asked: String) -> Result<Option<Self>, Problem> {
+    /// The name that a client gives its request, with what it asks, and a digest of its body; nothing if it gives none.
+    pub(super) fn of(
+        headers: &HeaderMap,
+        token: &Token,
+        what: &str,
+        asked: &str,
+    ) -> Result<Option<Self>, Problem> {
         let Some(name) = headers.get("idempotency-key") else { return Ok(None) };
         let once = headers.get_all("idempotency-key").iter().count() == 1;
         let name = name
@@ -32,6 +37,7 @@ impl Once {
         let name = name.ok_or_else(|| {
             Problem::bad_request(format!("Idempotency-Key is a text of 1 to {LONGEST} printable characters"))
         })?;
+        let asked = format!("{what} {asked}");
         Ok(Some(Self { owner: token.id.clone(), name: name.to_owned(), asked }))
     }
 
