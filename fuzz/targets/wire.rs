@@ -24,7 +24,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(request) = Request::parse(text) {
         let query = request.to_query();
-        assert_eq!(Request::parse(&query).expect("what was written").to_query(), query, "a message comes back");
+        assert_eq!(
+            Request::parse(&query).expect("what was written").to_query(),
+            query,
+            "a message comes back"
+        );
     }
     let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
     if let Ok(url) = PersistentUrl::parse(path, query) {
