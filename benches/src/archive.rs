@@ -1,6 +1,6 @@
 //! The Archive beside what the same disk, processor and database do without it.
 
-mod large;
+pub(crate) mod large;
 pub(crate) mod lookup;
 mod rebuild;
 mod table;

@@ -14,7 +14,7 @@ const TURNS: usize = 3;
 
 pub(super) fn compare(place: &Place) -> bool {
     let file = place.path("large");
-    make(&file);
+    make(&file, SIZE);
     let mut ratios = Vec::new();
     let mut details = String::new();
     for _ in 0..TURNS {
@@ -39,16 +39,17 @@ pub(super) fn compare(place: &Place) -> bool {
     judge("large", median(ratios), 0.8, &details)
 }
 
-fn make(path: &Path) {
+/// Makes a file of so many bytes that do not repeat.
+pub(crate) fn make(path: &Path, size: u64) {
     let mut file = File::create(path).expect("room for a file");
     let mut state = 1_u64;
     let mut block = vec![0_u8; 1 << 20];
-    for _ in 0..SIZE >> 20 {
+    for _ in 0..size >> 20 {
         for word in block.chunks_exact_mut(8) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             word.copy_from_slice(&state.to_le_bytes());
         }
-        file.write_all(&block).expect("room for 4 GiB");
+        file.write_all(&block).expect("room for it");
     }
     file.sync_all().expect("a sync");
 }

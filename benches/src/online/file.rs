@@ -1,12 +1,12 @@
 //! A file of 1 GiB, every block checked: beside nginx with sendfile.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::archive::{Place, judge, median, settle};
+use crate::archive::{Place, judge, large, median, settle};
 use crate::online::{Server, processor, text};
 
 const SIZE: u64 = 1 << 30;
@@ -16,9 +16,9 @@ pub(super) fn compare(place: &Place) -> bool {
     place.init();
     let folder = place.path("www");
     fs::create_dir_all(&folder).expect("room for a folder");
-    let large = folder.join("large.bin");
-    make(&large);
-    let rep = place.deposited(&text(&large));
+    let file = folder.join("large.bin");
+    large::make(&file, SIZE);
+    let rep = place.deposited(&text(&file));
     let nginx = Nginx::start(place);
     let archive = Server::archive(place);
     settle();
@@ -42,19 +42,6 @@ pub(super) fn compare(place: &Place) -> bool {
         );
     }
     judge("file", median(rates), 0.4, &details) & judge("file, processor", median(costs), 1.0 / 3.0, &details)
-}
-
-fn make(path: &std::path::Path) {
-    let mut file = File::create(path).expect("room for a file");
-    let mut state = 1_u64;
-    let mut block = vec![0_u8; 1 << 20];
-    for _ in 0..SIZE >> 20 {
-        for word in block.chunks_exact_mut(8) {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            word.copy_from_slice(&state.to_le_bytes());
-        }
-        file.write_all(&block).expect("room for 1 GiB");
-    }
 }
 
 /// Seconds that it takes to fetch a file of the size.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shown::shown;
+use ibi_protocol::shown::shown;
 
 /// As many ranges as a rule may have.
 pub const MOST_RANGES: usize = 64;

@@ -18,7 +18,7 @@ use std::str::FromStr;
 
 pub use manifest::{Algorithm, Entry, Kind, Manifest, ManifestName};
 
-use crate::shown::shown;
+use ibi_protocol::shown::shown;
 
 /// A version of BagIt that can be read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::language::Language;
-use crate::shown::shown;
+use ibi_protocol::shown::shown;
 
 /// As many statements as the metadata of one item may have.
 pub const MOST_STATEMENTS: usize = 10_000;

@@ -51,7 +51,6 @@ pub mod relations;
 mod rules;
 #[cfg(feature = "web")]
 pub mod service;
-mod shown;
 pub mod table;
 pub mod told;
 mod update;

@@ -3,10 +3,14 @@
 //!
 //! A line has the path and never the query, in which keys and addresses of people may stand.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::Method;
+use metrics::{Counter, Histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
@@ -40,9 +44,36 @@ impl Figures {
 
     /// As Prometheus reads them.
     pub fn text(&self) -> String {
-        self.0.run_upkeep();
         self.0.render()
     }
+
+    /// Sums up what was measured. To be called now and then: until it is, every measurement is remembered.
+    pub fn sum_up(&self) {
+        self.0.run_upkeep();
+    }
+}
+
+thread_local! {
+    /// What requests are counted by: of each route, by status. Looking them up by their names costs more than counting.
+    static COUNTED: RefCell<HashMap<String, Vec<(u16, Counter, Histogram)>>> = RefCell::default();
+}
+
+fn count(route: &str, status: u16, seconds: f64) {
+    COUNTED.with_borrow_mut(|counted| {
+        if !counted.contains_key(route) {
+            counted.insert(route.to_owned(), Vec::new());
+        }
+        let Some(of_route) = counted.get_mut(route) else { return };
+        if !of_route.iter().any(|(known, ..)| *known == status) {
+            let (name, text) = (route.to_owned(), status.to_string());
+            let requests = metrics::counter!("ibi_requests_total", "route" => name.clone(), "status" => text);
+            of_route.push((status, requests, metrics::histogram!("ibi_request_seconds", "route" => name)));
+        }
+        if let Some((_, requests, times)) = of_route.iter().find(|(known, ..)| *known == status) {
+            requests.increment(1);
+            times.record(seconds);
+        }
+    });
 }
 
 /// A layer that tells of each request.
@@ -54,9 +85,7 @@ pub async fn told(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let response = next.run(request).await;
     let (status, took) = (response.status().as_u16(), begun.elapsed());
-    metrics::counter!("ibi_requests_total", "route" => route.clone(), "status" => status.to_string())
-        .increment(1);
-    metrics::histogram!("ibi_request_seconds", "route" => route).record(took.as_secs_f64());
+    count(&route, status, took.as_secs_f64());
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     // What is only read, and was given, is counted above: a line of each would cost more than the answer.
     if status >= 500 {

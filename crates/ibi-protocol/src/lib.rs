@@ -28,7 +28,7 @@ pub mod message;
 pub mod pairs;
 pub mod persistent;
 pub mod relation;
-mod shown;
+pub mod shown;
 pub mod verb;
 
 pub use answer::{ContentType, State};

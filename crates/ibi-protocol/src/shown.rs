@@ -1,12 +1,12 @@
 //! Text of strangers in errors.
 
 /// A word or two for an error: the beginning of it, with what would steer a terminal escaped.
-pub(crate) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     cut(text, 60)
 }
 
 /// At most so many characters of a text, with what would steer a terminal escaped.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for (count, c) in text.chars().enumerate() {
         match c {
@@ -22,7 +22,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 /// Control characters, and those that turn the direction of writing or have no width.
-fn steers(c: char) -> bool {
+pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, BufWriter, IsTerminal as _, Read, Stdin, StdoutLock, Write};
 
+use ibi_protocol::shown::steers;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -20,13 +21,6 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
     let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
     Cow::Owned(text.chars().map(escape).collect())
-}
-
-/// Control characters, and those that turn the direction of writing or have no width.
-fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// JSON on one line, in which characters that steer a terminal are escaped.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::{BadEntry, BagError, Version, lines};
-use crate::shown::shown;
+use ibi_protocol::shown::shown;
 
 /// How checksums are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,7 +8,7 @@ use quick_xml::name::ResolveResult;
 use quick_xml::reader::NsReader;
 
 use super::{DEEPEST, DublinCoreError, Element, Statement, Tag, add, in_line};
-use crate::shown::{cut, shown};
+use ibi_protocol::shown::{cut, shown};
 
 const OAI_DC: &str = "http://www.openarchives.org/OAI/2.0/oai_dc/";
 const ELEMENTS: &str = "http://purl.org/dc/elements/1.1/";

@@ -111,6 +111,13 @@ impl Site {
         &self.statistics
     }
 
+    /// What is to be done now and then: counts are written, and nothing is remembered that no longer matters.
+    pub fn tend(&self) {
+        self.statistics.write();
+        self.statistics.forget(self.now());
+        self.figures.iter().for_each(Figures::sum_up);
+    }
+
     /// Now, in seconds since the Unix epoch.
     pub fn now(&self) -> i64 {
         self.clock.read().wall.seconds()

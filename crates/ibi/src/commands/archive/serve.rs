@@ -25,7 +25,7 @@ use crate::io::{Output, say};
 /// The service of the norm's resolver.
 const NORMS_RESOLVER: &str = "J8LNKB5R7W/3FUQHC5";
 
-/// Between two writings of what was counted.
+/// Between two times that it is tended.
 const OFTEN: Duration = Duration::from_secs(5);
 
 /// How long a resolver may take to answer.
@@ -99,7 +99,7 @@ async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
     output.text(format_args!("{}\n", address.url("/")))?;
     output.flush()?;
     say(format_args!("on line at {}; Ctrl-C stops it", address.url("/")));
-    let mut tasks = vec![tokio::spawn(count(Arc::clone(&site)))];
+    let mut tasks = vec![tokio::spawn(tend(Arc::clone(&site)))];
     if let Some(resolver) = resolver.clone() {
         let client = client.clone();
         tasks.push(tokio::spawn(async move { resolver.go_on_line(&client).await }));
@@ -167,14 +167,11 @@ fn registered(
     }
 }
 
-async fn count(site: Arc<Site>) {
+async fn tend(site: Arc<Site>) {
     loop {
         tokio::time::sleep(OFTEN).await;
         let site = Arc::clone(&site);
-        let written = tokio::task::spawn_blocking(move || {
-            site.statistics().write();
-            site.statistics().forget(site.now());
-        });
+        let written = tokio::task::spawn_blocking(move || site.tend());
         let _ = written.await;
     }
 }
