@@ -27,7 +27,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 4096,
-            connections_of_one: 512,
+            connections_of_one: 1024,
             head: 32 << 10,
             head_time: Duration::from_secs(10),
             write_time: Duration::from_secs(30),
