@@ -53,9 +53,12 @@ impl Figures {
     }
 }
 
+/// What answers of one status are counted by.
+type OfStatus = (u16, Counter, Histogram);
+
 thread_local! {
     /// What requests are counted by: of each route, by status. Looking them up by their names costs more than counting.
-    static COUNTED: RefCell<HashMap<String, Vec<(u16, Counter, Histogram)>>> = RefCell::default();
+    static COUNTED: RefCell<HashMap<String, Vec<OfStatus>>> = RefCell::default();
 }
 
 fn count(route: &str, status: u16, seconds: f64) {
