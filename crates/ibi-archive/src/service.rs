@@ -7,6 +7,7 @@
 pub mod address;
 pub mod answer;
 pub mod borrow;
+mod described;
 mod desk;
 mod drafts;
 mod keys;
@@ -15,9 +16,10 @@ mod robots;
 mod statistics;
 mod tokens;
 
+pub use described::Described;
 pub(crate) use desk::is_temporary;
 pub use desk::{Desk, Reader};
-pub use drafts::{Described, Draft, DraftFile, Drafts};
+pub use drafts::{Draft, DraftFile, Drafts};
 pub use keys::UrlKeys;
 pub use statistics::{Client, Statistics, What};
 pub use tokens::{Role, Token, Tokens, TokensError};

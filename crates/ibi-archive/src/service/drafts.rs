@@ -7,18 +7,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ibi_protocol::Language;
 use ibi_store::digests::{self, CopyError, Digests};
 use ibi_store::journal::State;
 use ibi_store::ocfl::logical;
 use ibi_store::records::FileRecord;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use crate::access::Access;
 use crate::archive::{Archive, Holding, Holdings};
 use crate::deposit::Upload;
-use crate::dublin_core::DublinCore;
-use crate::{ArchiveError, Changes, Prepared, deposit};
+use crate::service::Described;
+use crate::{ArchiveError, Prepared, deposit};
 
 /// Drafts at a time, in all and of one token: whoever leaves more behind should publish or delete some.
 const MOST: usize = 10_000;
@@ -28,127 +26,6 @@ const MOST_OF_ONE: usize = 1_000;
 const MOST_FILES: usize = 100_000;
 
 const FORMAT: u32 = 1;
-
-/// What is said of an item. What is left out stays as it is; of the language and the links, `null` takes them away.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object that describes an item")]
-pub struct Described {
-    /// Its metadata.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub metadata: Option<DublinCore>,
-    /// Its language.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
-    pub language: Option<Option<Language>>,
-    /// What it is a translation of.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
-    pub translation_of: Option<Option<String>>,
-    /// What it is the next edition of.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
-    pub next_edition_of: Option<Option<String>>,
-    /// The file that its persistent URL opens.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub target: Option<String>,
-    /// Who may read its files.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub access: Option<Access>,
-    /// Labels that it has already.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub labels: Vec<String>,
-    /// With a label from elsewhere: this is the Original.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub original: bool,
-    /// Other labels that lead to it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub aliases: Vec<String>,
-    /// Whether the Original may be handed over.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub transferable: Option<bool>,
-}
-
-/// What is there was said, also `null`.
-fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
-/// What is there has a value.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-impl Described {
-    /// What only an operator may say: that this is the Original of a label from elsewhere, and that other labels lead to it
-    /// (clause 2.1).
-    pub fn claims(&self) -> bool {
-        self.original || !self.aliases.is_empty()
-    }
-
-    /// Says more, in the place of what was said before.
-    pub fn add(&mut self, more: Self) {
-        fn put<T>(old: &mut Option<T>, new: Option<T>) {
-            if new.is_some() {
-                *old = new;
-            }
-        }
-        put(&mut self.metadata, more.metadata);
-        put(&mut self.language, more.language);
-        put(&mut self.translation_of, more.translation_of);
-        put(&mut self.next_edition_of, more.next_edition_of);
-        put(&mut self.target, more.target);
-        put(&mut self.access, more.access);
-        put(&mut self.transferable, more.transferable);
-        self.original |= more.original;
-        for (old, new) in [(&mut self.labels, more.labels), (&mut self.aliases, more.aliases)] {
-            if !new.is_empty() {
-                *old = new;
-            }
-        }
-    }
-
-    /// Of a new item.
-    fn draft(self, by: &str, title: &str) -> Result<deposit::Draft, ArchiveError> {
-        let draft = deposit::Draft::new(by);
-        let metadata = self.metadata.filter(|metadata| !metadata.statements().is_empty());
-        Ok(deposit::Draft {
-            metadata: metadata.map_or_else(|| deposit::titled(title), Ok)?,
-            language: self.language.flatten(),
-            translation_of: self.translation_of.flatten(),
-            next_edition_of: self.next_edition_of.flatten(),
-            target: self.target,
-            access: self.access.unwrap_or_default(),
-            labels: self.labels,
-            original: self.original,
-            aliases: self.aliases,
-            transferable: self.transferable.unwrap_or(true),
-            ..draft
-        })
-    }
-
-    /// Of an item that is there.
-    pub fn changes(self) -> Result<Changes, ArchiveError> {
-        let refused = |what: &str| {
-            Err(ArchiveError::Value(format!("{what} of an item that is there stay as they are")))
-        };
-        if !self.labels.is_empty() {
-            return refused("labels");
-        }
-        if self.original || self.transferable == Some(true) {
-            return refused("its state and whether it may be handed over");
-        }
-        Ok(Changes {
-            record: self.metadata,
-            statements: Vec::new(),
-            language: self.language,
-            translation_of: self.translation_of,
-            next_edition_of: self.next_edition_of,
-            target: self.target,
-            access: self.access,
-            aliases: self.aliases,
-            non_transferable: self.transferable == Some(false),
-        })
-    }
-}
 
 /// A file of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
