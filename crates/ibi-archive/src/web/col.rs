@@ -33,7 +33,8 @@ enum Asked {
     File(Option<u32>, FilePath),
     /// A folder of files, maybe all of them.
     Folder(Option<u32>, Option<FilePath>),
-    Format(String),
+    /// Its metadata in the one format that there is.
+    Format,
 }
 
 pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Response {
@@ -84,7 +85,7 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
     match asked {
         Asked::Page if role == Role::Metadata => metadata_page(site, &holding, client),
         Asked::Page => item_page(site, &holdings, &holding, client),
-        Asked::Format(format) => metadata_format(&holding, &format),
+        Asked::Format => Ok(oai_dc(&holding)),
         _ if role == Role::Metadata => Err(Problem::not_found(format!(
             "metadata have no files: {} is the item",
             holding.item.labels.primary()
@@ -131,7 +132,7 @@ fn read(rest: &str) -> Result<Asked, Problem> {
     match rest {
         "" => return Ok(Asked::Page),
         "files" => return Ok(Asked::Files),
-        format if FORMATS.contains(&format) => return Ok(Asked::Format(format.to_owned())),
+        format if FORMATS.contains(&format) => return Ok(Asked::Format),
         _ => {}
     }
     let (version, file) = match rest.split_once('/') {
@@ -260,7 +261,7 @@ fn item_page(
         return Ok(axum::Json(told).into_response());
     }
     count(site, &holding.path, What::View, "page", client);
-    pages::item(site, holdings, holding, open, client.tongue()).map_err(failed)
+    pages::item(holdings, holding, open, client.tongue()).map_err(failed)
 }
 
 fn metadata_page(site: &Site, holding: &Holding, client: &Client) -> Result<Response, Problem> {
@@ -271,14 +272,11 @@ fn metadata_page(site: &Site, holding: &Holding, client: &Client) -> Result<Resp
     Ok(pages::metadata(holding, client.tongue()))
 }
 
-fn metadata_format(holding: &Holding, format: &str) -> Result<Response, Problem> {
-    if !FORMATS.contains(&format) {
-        return Err(Problem::not_found(format!("metadata are given as {}", FORMATS.join(", "))));
-    }
+fn oai_dc(holding: &Holding) -> Response {
     let kind = HeaderValue::from_static("application/xml; charset=utf-8");
     let safe = HeaderValue::from_static("nosniff");
     let headers = [(header::CONTENT_TYPE, kind), (header::X_CONTENT_TYPE_OPTIONS, safe)];
-    Ok((headers, holding.metadata.to_xml()).into_response())
+    (headers, holding.metadata.to_xml()).into_response()
 }
 
 fn file_list(

@@ -168,7 +168,6 @@ pub(super) async fn style() -> Response {
 
 /// The page of an item.
 pub(super) fn item(
-    _site: &Site,
     holdings: &Holdings,
     holding: &Holding,
     open: bool,
@@ -226,6 +225,16 @@ pub(super) fn files(
     tongue: Tongue,
 ) -> Result<Response, ArchiveError> {
     let files = if open { file_lines(holdings, holding, usize::MAX)? } else { Vec::new() };
+    Ok(files_page(StatusCode::OK, holding, open, files, tongue))
+}
+
+fn files_page(
+    status: StatusCode,
+    holding: &Holding,
+    open: bool,
+    files: Vec<FileLine>,
+    tongue: Tongue,
+) -> Response {
     let page = FilesPage {
         words: tongue.words(),
         title: title(&holding.metadata).0,
@@ -235,7 +244,7 @@ pub(super) fn files(
         open,
         files,
     };
-    Ok(page_of(StatusCode::OK, &page))
+    page_of(status, &page)
 }
 
 /// What is left of an item that was removed.
@@ -252,16 +261,7 @@ pub(super) fn tombstone(holding: &Holding, tongue: Tongue) -> Response {
 
 /// Files that are closed to the one who asks: 403, and where the metadata are.
 pub(super) fn closed(holding: &Holding, tongue: Tongue) -> Response {
-    let page = FilesPage {
-        words: tongue.words(),
-        title: title(&holding.metadata).0,
-        item: holding,
-        to: address::item(&holding.item.labels),
-        metadata: address::item(&holding.item.metadata),
-        open: false,
-        files: Vec::new(),
-    };
-    page_of(StatusCode::FORBIDDEN, &page)
+    files_page(StatusCode::FORBIDDEN, holding, false, Vec::new(), tongue)
 }
 
 /// Something that went wrong.
