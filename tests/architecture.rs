@@ -49,6 +49,29 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "ibi-resolver",
+        &[
+            "ibi-id",
+            "ibi-protocol",
+            "ibi-store",
+            "ibi-http",
+            "argon2",
+            "askama",
+            "axum",
+            "bytes",
+            "getrandom",
+            "http",
+            "metrics",
+            "percent-encoding",
+            "serde",
+            "serde_json",
+            "subtle",
+            "thiserror",
+            "tokio",
+            "tracing",
+        ],
+    ),
+    (
         "ibi-archive",
         &[
             "ibi-id",
@@ -87,6 +110,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "ibi-id",
             "ibi-archive",
+            "ibi-resolver",
             "ibi-http",
             "ibi-protocol",
             "clap",

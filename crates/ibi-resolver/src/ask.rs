@@ -1,0 +1,21 @@
+//! Asking an Archive: the seam between resolving and the network, so that tests can play Archives and time.
+
+use bytes::Bytes;
+
+use crate::archive::Archive;
+
+/// Asks Archives.
+pub trait Ask: Send + Sync + 'static {
+    /// Sends one query (what stands after the `?`) to the service of an Archive and gives the body of its answer. It is the
+    /// caller who stops waiting.
+    fn ask(
+        &self,
+        archive: &Archive,
+        query: &str,
+    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static;
+}
+
+/// Why an Archive gave no answer that can be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct AskFailed(pub String);
