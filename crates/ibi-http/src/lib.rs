@@ -3,8 +3,9 @@
 //! [`server::serve`] takes connections within [`Limits`], speaks TLS if it is given a certificate, and drains when it is told
 //! to stop. [`telemetry`] tells what happens: a line a request, and figures at `/metrics`. [`Problem`] is every error of an
 //! API (RFC 9457). [`client::Proxies`] finds out who asks. [`token`] makes secrets and compares them. [`paced`] reads bodies
-//! that arrive fast enough, and [`outgoing`] asks others.
+//! that arrive fast enough. [`outgoing`] asks others; [`asking`] asks many at once, fast and guarded.
 
+pub mod asking;
 pub mod client;
 mod limits;
 pub mod outgoing;

@@ -32,7 +32,7 @@ use ibi_id::Label;
 
 pub use check::{Asked, CheckError, Live, Offer, Offered, check};
 pub use decision::{
-    AskAgain, Decision, Endless, Found, KnownCopy, NotFound, Question, Suspects, Tombstone, Why,
+    AskAgain, Claimed, Decision, Endless, Found, KnownCopy, NotFound, Question, Suspects, Tombstone, Why,
 };
 pub use languages::AcceptedLanguages;
 
@@ -165,7 +165,8 @@ impl Wanted {
 }
 
 /// What follows from what was said so far: one answer for each registered Archive that is not retired, in the order in
-/// which they came. (4.2 steps 3 to 6, 4.3)
+/// which they came. (4.2 steps 3 to 6, 4.3) Those that said nothing change nothing and can be left out, and one that is
+/// waited for may stand for all of them.
 pub fn decide(answers: &[Answer], wanted: &Wanted) -> Decision {
     Round::new(answers, wanted).decide()
 }

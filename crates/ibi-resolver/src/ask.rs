@@ -1,8 +1,13 @@
 //! Asking an Archive: the seam between resolving and the network, so that tests can play Archives and time.
 
+pub(crate) mod health;
+pub mod network;
+
 use bytes::Bytes;
 
 use crate::archive::Archive;
+
+pub use health::Health;
 
 /// Asks Archives.
 pub trait Ask: Send + Sync + 'static {

@@ -95,7 +95,11 @@ pub fn check(pairs: &Pairs, asked: &Asked<'_>) -> Result<Option<Offered>, CheckE
     let item = forms(pairs, "ibi")?.filter(|item| !item.labels().is_empty());
     let item = item.ok_or(CheckError::Missing { name: "ibi" })?;
     let alias = pairs.get("ibi.alias").and_then(alias).filter(|alias| alias == asked.label);
-    if !item.hold(asked.label) && alias.is_none() {
+    let is_removed = pairs.get("state") == Some(State::Deleted.as_str());
+    // A removed item answers exactly six pairs, and `ibi.alias` is not among them (3.4): asked for by an alias, it can
+    // only name itself. Who lies about that could as well name the label that was asked for.
+    let names_itself = is_removed && pairs.get("ibi.alias").is_none();
+    if !item.hold(asked.label) && alias.is_none() && !names_itself {
         return Err(CheckError::OtherItem { given: shown(&item.to_string()) });
     }
     let service = forms(pairs, "ibi.archiveservice")?;
@@ -103,7 +107,7 @@ pub fn check(pairs: &Pairs, asked: &Asked<'_>) -> Result<Option<Offered>, CheckE
     if !service.hold(asked.service) {
         return Err(CheckError::OtherArchive { given: shown(&service.to_string()) });
     }
-    if pairs.get("state") == Some(State::Deleted.as_str()) {
+    if is_removed {
         let timestamp = pairs.get("timestamp").map(str::to_owned);
         return Ok(Some(Offered::Deleted(Tombstone { ibi: item, timestamp })));
     }

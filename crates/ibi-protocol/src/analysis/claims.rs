@@ -1,7 +1,7 @@
 //! Who claims the original, counted for each item (4.2 step 3).
 
 use super::check::{Live, Offer};
-use super::{ArchiveId, Suspects};
+use super::{ArchiveId, Claimed, Suspects};
 use crate::answer::State;
 use crate::forms::Forms;
 
@@ -61,8 +61,12 @@ pub(super) fn suspects(items: &[Vec<Whose<'_>>], counts: bool) -> Vec<Suspects> 
                     labels.push(label.clone());
                 }
             }
-            let archives = claims.iter().map(|claim| claim.archive).collect();
-            Suspects { ibi: Forms::new(labels), archives, counts }
+            let claims = claims.iter().map(|&Whose { archive, offer, .. }| Claimed {
+                archive,
+                url: offer.url.clone(),
+                timestamp: offer.timestamp.clone(),
+            });
+            Suspects { ibi: Forms::new(labels), claims: claims.collect(), counts }
         })
         .collect()
 }

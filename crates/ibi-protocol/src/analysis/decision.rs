@@ -139,10 +139,21 @@ pub enum Why {
 pub struct Suspects {
     /// The item, in all forms that they know; empty where none says.
     pub ibi: Forms,
-    /// The Archives, two or more.
-    pub archives: Vec<ArchiveId>,
+    /// What they claim, two or more: one claim for each Archive.
+    pub claims: Vec<Claimed>,
     /// Whether they were asked again, so that the claims count.
     pub counts: bool,
+}
+
+/// An Archive's claim of the original.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Which Archive.
+    pub archive: ArchiveId,
+    /// Where it has it, if it can serve it.
+    pub url: Option<String>,
+    /// The last update, as the Archive writes it.
+    pub timestamp: Option<String>,
 }
 
 /// What is left of a removed item.

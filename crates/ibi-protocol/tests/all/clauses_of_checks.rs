@@ -135,6 +135,35 @@ fn clause_3_4_a_removed_item_says_so_and_no_more() {
     assert_eq!((tombstone.ibi.labels().len(), tombstone.timestamp.as_deref()), (1, Some("2020")));
 }
 
+/// 4.2 step 2 wants the label asked for, in `ibi` or as `ibi.alias`; 3.4 has a removed item answer exactly six pairs,
+/// `ibi.alias` not among them. Together: who is asked for an alias of a removed item names the item alone.
+#[test]
+fn clauses_3_4_and_4_2_2_a_removed_item_that_was_asked_for_by_an_alias_names_itself() {
+    let six = |service: &str, ibi: &str| {
+        format!(
+            "archiveaddress archive.n.br ibi.archiveservice {{rep {service}}} ibi.platformsoftware {{}} {ibi} \
+             state Deleted timestamp 2020-01-01T00:00:00Z"
+        )
+    };
+    let (own, other) = ("n.br/archive/2001/01.01.01.01", "n.br/other/2001/01.01.01.01");
+    let Ok(Some(Offered::Deleted(tombstone))) = checked(&six(own, "ibi {ibip 8JMKD3MGP8W/35MME4E}"), "")
+    else {
+        panic!()
+    };
+    assert_eq!(tombstone.ibi.to_string(), "ibip 8JMKD3MGP8W/35MME4E");
+    for (service, ibi) in [
+        (other, "ibi {ibip 8JMKD3MGP8W/35MME4E}"),
+        (own, "ibi {}"),
+        (own, "ibi {ibip x}"),
+        // It says itself which alias it answers for, and it is another.
+        (own, "ibi {ibip 8JMKD3MGP8W/35MME4E} ibi.alias a.br/b/2010/02.16.17.46"),
+    ] {
+        assert!(checked(&six(service, ibi), "").is_err(), "{service} {ibi}");
+    }
+    let alive = six(own, "ibi {ibip 8JMKD3MGP8W/35MME4E}").replace("Deleted", "Original");
+    assert!(matches!(checked(&alive, ""), Err(CheckError::OtherItem { .. })), "only for what was removed");
+}
+
 #[test]
 fn clause_3_1_without_a_urlkey_there_is_nothing_to_acknowledge() {
     assert_eq!(live("urlkey 1234567890").unwrap().urlkey.as_deref(), Some("1234567890"));

@@ -2,7 +2,7 @@
 
 use ibi_protocol::FilePath;
 use ibi_protocol::analysis::{
-    AcceptedLanguages, ArchiveId, Decision, Endless, MOST_ROUNDS, Wanted, suspects,
+    AcceptedLanguages, ArchiveId, Claimed, Decision, Endless, MOST_ROUNDS, Wanted, suspects,
 };
 
 use crate::federation::{ITEM, SECOND, THIRD, again, answer, decided, outcome, wanted};
@@ -49,7 +49,12 @@ fn clause_4_2_3_the_suspects_are_named() {
     let second = again(&original(""), &[ORIGINAL, ORIGINAL]);
     let Decision::Alert(found) = decided(&second, &[ORIGINAL, URL, ORIGINAL]) else { panic!() };
     assert_eq!(found.len(), 1);
-    assert_eq!((&found[0].archives, found[0].counts), (&vec![ArchiveId(0), ArchiveId(2)], true));
+    let claimed = [0, 2].map(|number| Claimed {
+        archive: ArchiveId(number),
+        url: Some(format!("http://archive.n{number}.br/x")),
+        timestamp: None,
+    });
+    assert_eq!((&found[0].claims[..], found[0].counts), (&claimed[..], true));
     assert_eq!(found[0].ibi.to_string(), format!("rep {ITEM}"));
 }
 
@@ -94,7 +99,7 @@ fn clause_4_2_3_claims_are_counted_per_ibi_of_what_the_relation_leads_to() {
     let both = forms(&format!("rep {SECOND} ibip 8JMKD3MGP8W/35MME4E"));
     let asked = again(&first, &[&rep, &ibip, &both]);
     let Decision::Alert(found) = decided(&asked, &[&rep, &ibip, &both]) else { panic!() };
-    assert_eq!((found.len(), found[0].archives.len()), (1, 3), "the third ties the others together");
+    assert_eq!((found.len(), found[0].claims.len()), (1, 3), "the third ties the others together");
 }
 
 #[test]

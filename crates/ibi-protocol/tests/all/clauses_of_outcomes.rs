@@ -63,7 +63,8 @@ fn two_or_more_originals_claimed() {
     let recount = again(&required, &[claim, claim]);
     assert_eq!(status(&recount, &[claim, claim]), 409);
     let Decision::Found(found) = decided(&wanted(""), &[claim, claim]) else { panic!() };
-    assert_eq!(found.suspects[0].archives, [ArchiveId(0), ArchiveId(1)], "else 302, and the alert");
+    let suspected: Vec<ArchiveId> = found.suspects[0].claims.iter().map(|claim| claim.archive).collect();
+    assert_eq!(suspected, [ArchiveId(0), ArchiveId(1)], "else 302, and the alert");
 }
 
 #[test]

@@ -193,7 +193,7 @@ proptest! {
                 prop_assert!(!answers.iter().any(|answer| answer.said == Said::Waiting));
             }
             Decision::Wait => prop_assert!(answers.iter().any(|answer| answer.said == Said::Waiting)),
-            Decision::Alert(suspects) => prop_assert!(wanted.original && suspects.iter().all(|s| s.archives.len() > 1 && s.counts)),
+            Decision::Alert(suspects) => prop_assert!(wanted.original && suspects.iter().all(|s| s.claims.len() > 1 && s.counts)),
             Decision::Cycle { .. } => prop_assert!(wanted.round >= 8),
             Decision::Deleted(tombstones) => prop_assert!(!tombstones.is_empty() && offers(&answers).count() == 0),
         }

@@ -1,0 +1,207 @@
+//! The resolver compared with a slow one, written from the letter of 4.2: everything is decided anew, from all that was said,
+//! whenever anybody says anything.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use ibi_protocol::analysis::{
+    AcceptedLanguages, Answer, ArchiveId, Asked as Checked, Decision, Said, Wanted, check, decide,
+};
+use ibi_protocol::{Limits, Pairs, PersistentUrl, Relation, Request, UrlRequest};
+use ibi_resolver::{Archive, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected};
+use proptest::prelude::*;
+use tokio::time::{Instant, sleep};
+
+const ITEMS: [&str; 3] = ["a.br/b/2009/02.16.17.46", "a.br/b/2010/02.16.17.46", "a.br/b/2011/02.16.17.46"];
+
+/// Archives that say something else to each question, and each time, but the same in each play.
+struct Fickle {
+    seed: u64,
+    archives: Arc<[Arc<Archive>]>,
+    times: Mutex<HashMap<(u64, String), u64>>,
+}
+
+/// What comes, after how many milliseconds: a body, a failure or nothing ever.
+type Reply = (u64, Option<Result<String, AskFailed>>);
+
+impl Fickle {
+    fn new(seed: u64, count: u64) -> Arc<Self> {
+        let archive = |number: u64| {
+            Arc::new(Archive {
+                id: ArchiveId(number),
+                service: format!("n{number}.br/archive/2001/01.01.01.01").parse().unwrap(),
+                address: Some(format!("n{number}.br")),
+                hosts: Vec::new(),
+                standing: if (seed + number).is_multiple_of(11) {
+                    Standing::OffLine
+                } else {
+                    Standing::OnLine
+                },
+                registered: 0,
+                changed: 0,
+                email: None,
+            })
+        };
+        let archives: Vec<_> = (0..count).map(archive).collect();
+        Arc::new(Self { seed, archives: archives.into(), times: Mutex::default() })
+    }
+
+    fn reply(&self, number: u64, label: &str, relation: &Relation) -> Reply {
+        let question = format!("{label}{relation}");
+        let mut times = self.times.lock().unwrap();
+        let time = times.entry((number, question.clone())).or_default();
+        *time += 1;
+        let mut hasher = DefaultHasher::new();
+        (self.seed, number, question, *time).hash(&mut hasher);
+        let chance = hasher.finish();
+        let other = ITEMS[(chance >> 8) as usize % ITEMS.len()];
+        let url = |relation: &Relation, state: &str| {
+            format!("url{relation} http://n{number}.br/{chance} state{relation} {state}")
+        };
+        let leading = relation.leading().next().unwrap_or_default();
+        let language = relation.to_string().replace(".translation", ".translation(pt)").parse();
+        let said = match (chance >> 16) % 12 {
+            0 | 1 => return (chance % 200 * 16 + number + 1, Some(Ok(String::new()))),
+            2 => return (chance % 60 * 16 + number + 1, Some(Err(AskFailed("closed".to_owned())))),
+            3 => return (1, None),
+            4 => "state Deleted timestamp 2020".to_owned(),
+            5 => format!("ibi.nextedition {{rep {other}}}"),
+            6 => format!("ibi{relation} {{rep {other}}}"),
+            7 => format!("ibi{leading} {{rep {other}}} ibi.lastedition {{rep {label}}}"),
+            8 => url(relation, "Copy"),
+            9 => url(&language.unwrap_or_default(), "Original"),
+            10 => format!("ibi.lastedition {{rep {label}}} {}", url(relation, "Original")),
+            _ => url(relation, "Original"),
+        };
+        let service = &self.archives[number as usize].service;
+        let body = format!("ibi {{rep {label}}} ibi.archiveservice {{rep {service}}} {said}");
+        (chance % 30 * 16 + number + 1, Some(Ok(body)))
+    }
+}
+
+impl Ask for Fickle {
+    fn ask(
+        &self,
+        archive: &Archive,
+        query: &str,
+    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static {
+        let Request::Url(UrlRequest { ibi, verbs, .. }) = Request::parse(query).unwrap() else { panic!() };
+        let (after, reply) = self.reply(archive.id.0, &ibi, &verbs.relation);
+        async move {
+            sleep(Duration::from_millis(after)).await;
+            match reply {
+                Some(reply) => reply.map(Bytes::from),
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+impl Known for Fickle {
+    fn archives(&self) -> Arc<[Arc<Archive>]> {
+        Arc::clone(&self.archives)
+    }
+
+    fn raise(&self, _suspected: &Suspected, _now: i64) {}
+}
+
+/// The slow one: what follows, and when.
+fn slowly(fickle: &Fickle, mut wanted: Wanted) -> (Decision, u64) {
+    let mut now = 0;
+    loop {
+        let deadline = 10_000.min(now + 2000);
+        let mut replies = Vec::new();
+        let mut arrived: Vec<Answer> = Vec::new();
+        for archive in fickle.archives.iter() {
+            if archive.standing == Standing::OnLine {
+                let (after, reply) =
+                    fickle.reply(archive.id.0, wanted.label.spelling(), &wanted.verbs.relation);
+                replies.push((now + after, archive, reply));
+            } else {
+                arrived.push(Answer { archive: archive.id, said: Said::Failed("off line".to_owned()) });
+            }
+        }
+        let mut grace = None;
+        let decision = loop {
+            let is_late = now >= deadline;
+            for (when, archive, reply) in &replies {
+                let said = match reply {
+                    Some(reply) if *when == now => said(reply, archive, &wanted),
+                    _ => continue,
+                };
+                arrived.push(Answer { archive: archive.id, said });
+            }
+            let came = |id: ArchiveId, arrived: &[Answer]| arrived.iter().any(|answer| answer.archive == id);
+            let mut all = arrived.clone();
+            for archive in fickle.archives.iter().filter(|archive| !came(archive.id, &arrived)) {
+                let said = if is_late { Said::Failed("late".to_owned()) } else { Said::Waiting };
+                all.push(Answer { archive: archive.id, said });
+            }
+            wanted.grace_over = grace.is_some_and(|grace| now >= grace);
+            match decide(&all, &wanted) {
+                Decision::Wait => {}
+                decision => break decision,
+            }
+            let over = Wanted { grace_over: true, ..wanted.clone() };
+            let is_offered = arrived.iter().any(|answer| matches!(answer.said, Said::Offered(_)));
+            if grace.is_none() && is_offered && decide(&all, &over) != Decision::Wait {
+                grace = Some(now + 150);
+            }
+            // Nothing happens in between.
+            let next = replies.iter().filter(|(.., reply)| reply.is_some()).map(|(when, ..)| *when);
+            now = next.chain(grace).chain([deadline]).filter(|when| *when > now).min().unwrap();
+        };
+        match decision {
+            Decision::AskAgain(again) => wanted = wanted.next(&again),
+            decision => return (decision, now),
+        }
+    }
+}
+
+fn said(reply: &Result<String, AskFailed>, archive: &Archive, wanted: &Wanted) -> Said {
+    let body = match reply {
+        Ok(body) => body,
+        Err(AskFailed(why)) => return Said::Failed(why.clone()),
+    };
+    let pairs = Pairs::read(body.as_bytes(), &Limits::default()).unwrap();
+    let (label, verbs, service) = (&wanted.label, &wanted.verbs, &archive.service);
+    Said::from(check(&pairs, &Checked { label, verbs, service, hosts: &archive.url_hosts() }))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn the_resolver_does_what_the_slow_one_does(
+        seed in any::<u32>(),
+        count in 1..5_u64,
+        modifiers in prop::sample::select(vec!["", "", "!", "!:", "+", "+:", ":", "!+", "+!:", ":+", "+(pt)", ":(x)"]),
+        reading in prop::sample::select(vec!["", "pt", "en", "pt-BR,en;q=0.5"]),
+        original in any::<bool>(),
+    ) {
+        let query = original.then_some("ibiurl.requireditemstatus=Original");
+        let url = PersistentUrl::parse(&format!("/{}{modifiers}", ITEMS[0]), query).unwrap();
+        let languages = AcceptedLanguages::parse(reading);
+        let slow = slowly(&Fickle::new(seed.into(), count), Wanted::of(&url, languages.clone()));
+        let fickle = Fickle::new(seed.into(), count);
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+        let (outcome, waited) = runtime.block_on(async {
+            let resolver = Resolver::new(Arc::clone(&fickle), fickle, Arc::new(|| 0));
+            let began = Instant::now();
+            let client = vec!["::1".parse().unwrap()];
+            let asked = Asked { url, persistent: String::new(), languages, client, explain: false };
+            (resolver.resolve(asked).await.outcome, began.elapsed().as_millis())
+        });
+        prop_assert_eq!(Some(outcome.status()), slow.0.status());
+        prop_assert_eq!(waited, u128::from(slow.1));
+        match (outcome, slow.0) {
+            (Outcome::Found { location, .. }, Decision::Found(found)) => prop_assert_eq!(location, found.url),
+            (Outcome::NotFound(not_found), Decision::NotFound(slow)) => prop_assert_eq!(not_found, slow),
+            (Outcome::Cycle { chain, .. }, Decision::Cycle { chain: slow, .. }) => prop_assert_eq!(chain, slow),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,168 @@
+use super::*;
+
+fn settings() -> SettingsRow {
+    SettingsRow { public_url: "http://urlib.net".to_owned(), service: "J8LNKB5R7W/3FUQHC5".to_owned() }
+}
+
+fn row(canonical: &str) -> ArchiveRow {
+    ArchiveRow {
+        id: 0,
+        canonical: canonical.to_owned(),
+        service: canonical.to_uppercase(),
+        key_hash: "hash".to_owned(),
+        address: Some("a.br:8080".to_owned()),
+        hosts: vec!["b.br".to_owned(), "c.br".to_owned()],
+        standing: "new".to_owned(),
+        registered: 1,
+        changed: 2,
+        email: None,
+        turn: 0,
+        asked: None,
+        confirmed: Some(3),
+    }
+}
+
+fn put(store: &mut RegistryStore, canonical: &str) -> ArchiveRow {
+    let put = store.update(&[canonical], |_, _| Ok::<_, RegistryError>(Some(row(canonical))));
+    put.unwrap().remove(0).unwrap()
+}
+
+fn claim(archive: &str, seen: i64) -> Claim {
+    let url = Some(format!("http://{archive}/{seen}"));
+    Claim { archive: archive.to_owned(), url, timestamp: None, seen }
+}
+
+#[test]
+fn it_is_made_once_and_opened_often() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data/registry.sqlite");
+    assert!(matches!(RegistryStore::open(&path), Err(RegistryError::Missing { .. })));
+    drop(RegistryStore::create(&path, &settings()).unwrap());
+    assert!(matches!(RegistryStore::create(&path, &settings()), Err(RegistryError::Exists { .. })));
+    assert_eq!(RegistryStore::open(&path).unwrap().settings().unwrap(), settings());
+    use std::os::unix::fs::PermissionsExt as _;
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    Connection::open(&path).unwrap().execute("UPDATE form SET form = 2", []).unwrap();
+    assert!(matches!(RegistryStore::open(&path), Err(RegistryError::Newer { .. })));
+    // Its making was cut off after the file was there.
+    std::fs::write(folder.path().join("empty.sqlite"), "").unwrap();
+    let opened = RegistryStore::open(&folder.path().join("empty.sqlite"));
+    assert!(matches!(opened, Err(RegistryError::Unfinished { .. })));
+}
+
+#[test]
+fn archives_come_back_as_they_were_and_keep_their_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("registry.sqlite");
+    let mut store = RegistryStore::create(&path, &settings()).unwrap();
+    let (first, second) = (put(&mut store, "a"), put(&mut store, "b"));
+    assert_eq!(((first.id, first.turn), (second.id, second.turn)), ((1, 1), (2, 1)));
+    let again = put(&mut store, "a");
+    assert_eq!((again.id, again.turn), (1, 2));
+    drop(store);
+    assert_eq!(RegistryStore::open(&path).unwrap().archives().unwrap(), [again, second]);
+}
+
+#[test]
+fn changes_are_made_all_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = RegistryStore::create(&folder.path().join("registry.sqlite"), &settings()).unwrap();
+    let changed = store.update(&["a", "b"], |index, _| match index {
+        0 => Ok(Some(row("a"))),
+        _ => Err(RegistryError::Full { what: "test", most: 0 }),
+    });
+    assert!(matches!(changed, Err(RegistryError::Full { what: "test", .. })));
+    assert!(store.archives().unwrap().is_empty());
+}
+
+#[test]
+fn a_confirmation_of_an_earlier_turn_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = RegistryStore::create(&folder.path().join("registry.sqlite"), &settings()).unwrap();
+    let archive = put(&mut store, "a");
+    assert!(store.confirmed(archive.id, archive.turn, "online", true, 9).unwrap());
+    let there = store.archives().unwrap().remove(0);
+    let seen = (there.standing.as_str(), there.changed, there.asked, there.confirmed, there.turn);
+    assert_eq!(seen, ("online", 9, Some(9), Some(9), 1));
+    // The same again is no change; that it did not confirm leaves the time when it did.
+    assert!(store.confirmed(archive.id, archive.turn, "online", true, 10).unwrap());
+    assert_eq!(store.archives().unwrap().remove(0).changed, 9);
+    put(&mut store, "a");
+    assert!(!store.confirmed(archive.id, archive.turn, "online", true, 11).unwrap());
+    assert_eq!(store.archives().unwrap().remove(0).standing, "new");
+}
+
+#[test]
+fn the_version_tells_of_every_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("registry.sqlite");
+    let mut one = RegistryStore::create(&path, &settings()).unwrap();
+    let mut other = RegistryStore::open(&path).unwrap();
+    let mut seen = one.version().unwrap();
+    assert_eq!(one.version().unwrap(), seen);
+    for step in 0..4 {
+        put(if step % 2 == 0 { &mut one } else { &mut other }, "a");
+        assert_ne!(one.version().unwrap(), seen, "{step}");
+        seen = one.version().unwrap();
+        assert_eq!(one.version().unwrap(), seen);
+    }
+}
+
+#[test]
+fn alerts_are_brought_up_to_date_until_they_are_resolved() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = RegistryStore::create(&folder.path().join("registry.sqlite"), &settings()).unwrap();
+    let first = store.raise("rep a", &[claim("x", 1), claim("y", 1)], 1).unwrap();
+    let again = store.raise("rep a", &[claim("y", 5), claim("z", 5)], 5).unwrap();
+    assert_eq!((again.id, again.first_seen, again.last_seen, again.times), (first.id, 1, 5, 2));
+    assert_eq!(again.claims, [claim("x", 1), claim("y", 5), claim("z", 5)]);
+    let other = store.raise("rep b", &[claim("x", 6)], 6).unwrap();
+    assert_eq!(store.alerts(false).unwrap(), [other.clone(), again.clone()]);
+    let resolved = store.resolve_alert(first.id, "Ana", "z was a mistake", 7).unwrap().unwrap();
+    let end = Resolved { at: 7, by: "Ana".to_owned(), note: "z was a mistake".to_owned() };
+    assert_eq!(resolved.resolved, Some(end));
+    assert_eq!(store.resolve_alert(first.id, "Rui", "me too", 8).unwrap().unwrap(), resolved);
+    assert_eq!(store.resolve_alert(99, "Ana", "", 8).unwrap(), None);
+    assert_eq!((store.alerts(false).unwrap(), store.open_alerts().unwrap()), (vec![other.clone()], 1));
+    // A resolved one is not opened again.
+    let new = store.raise("rep a", &[claim("x", 9)], 9).unwrap();
+    assert_eq!((new.id, new.times, new.first_seen), (3, 1, 9));
+    assert_eq!(store.alerts(true).unwrap(), [new.clone(), other, resolved]);
+    assert_eq!(store.alert(new.id).unwrap(), Some(new));
+}
+
+#[test]
+fn what_strangers_add_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("registry.sqlite");
+    let mut store = RegistryStore::create(&path, &settings()).unwrap();
+    let claims: Vec<Claim> = (0..1000).map(|number| claim(&format!("archive {number}"), 1)).collect();
+    let long = Claim { url: Some("é".repeat(100_000)), ..claim("a", 1) };
+    let alert = store.raise(&"é".repeat(100_000), &[&[long], &claims[..]].concat(), 1).unwrap();
+    assert_eq!(alert.claims.len(), MOST_CLAIMS);
+    assert_eq!((alert.item.len(), alert.claims[0].url.as_ref().unwrap().len()), (2048, 2048));
+    // As many as are kept, and one more.
+    let fill = "INSERT INTO alert (id, item, claims, first_seen, last_seen, times)
+                WITH RECURSIVE n (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n WHERE n < ?1)
+                SELECT n, 'rep ' || n, '[]', 1, 1, 1 FROM n";
+    Connection::open(&path).unwrap().execute(fill, [MOST_OPEN as i64]).unwrap();
+    let more = store.raise("rep a", &[], 1);
+    assert!(matches!(more, Err(RegistryError::Full { most: MOST_OPEN, .. })), "{more:?}");
+    // One that is open is still brought up to date.
+    assert_eq!(store.raise("rep 2", &[], 3).unwrap().times, 2);
+}
+
+/// A file as this program has written it, once and for all: it has to stay readable.
+#[test]
+fn the_frozen_sample_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("registry.sqlite");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/registry-1.sqlite");
+    std::fs::copy(sample, &path).unwrap();
+    let store = RegistryStore::open(&path).unwrap();
+    assert_eq!(store.settings().unwrap(), settings());
+    assert_eq!(store.archives().unwrap(), [ArchiveRow { id: 1, turn: 1, ..row("a") }]);
+    let alert = &store.alerts(true).unwrap()[0];
+    assert_eq!((alert.item.as_str(), &alert.claims[..]), ("rep a", &[claim("x", 1)][..]));
+    assert_eq!(alert.resolved.as_ref().map(|end| end.by.as_str()), Some("Ana"));
+}
