@@ -3,8 +3,9 @@
 mod opening;
 mod settings;
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ibi_id::{Instant, Label};
 use ibi_store::journal::{Entry, Journal, State};
@@ -58,7 +59,23 @@ pub struct Holding {
     /// What it has.
     pub item: Item,
     /// Its metadata.
-    pub metadata: DublinCore,
+    pub metadata: RecordedMetadata,
+}
+
+/// Metadata as the index has them, read when they are needed: most who ask for an item only want to know where it is.
+#[derive(Debug)]
+pub struct RecordedMetadata {
+    text: String,
+    read: OnceLock<DublinCore>,
+}
+
+impl Deref for RecordedMetadata {
+    type Target = DublinCore;
+
+    fn deref(&self) -> &DublinCore {
+        // The index is written by us from metadata; what is no metadata any more is none, until the index is made anew.
+        self.read.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+    }
 }
 
 impl Holdings {
@@ -183,7 +200,6 @@ impl Holdings {
     fn holding(&self, record: Record) -> Result<Holding, ArchiveError> {
         let damaged = |what: String| ArchiveError::DamagedObject { path: record.path.clone(), what };
         let item = Item::parse(record.properties.as_bytes()).map_err(damaged)?;
-        let metadata = object::metadata_of_record(&record.metadata).map_err(damaged)?;
         // Clause 2.1: restored, it answers Copy for what may have been handed over since.
         let doubted = self.restored && item.transferable && record.state == State::Original;
         Ok(Holding {
@@ -193,7 +209,7 @@ impl Holdings {
             change: record.change,
             path: record.path,
             item,
-            metadata,
+            metadata: RecordedMetadata { text: record.metadata, read: OnceLock::new() },
         })
     }
 

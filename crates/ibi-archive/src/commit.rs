@@ -10,8 +10,8 @@ use ibi_store::{KeepError, Publication, Staging};
 use crate::archive::Archive;
 use crate::dublin_core::DublinCore;
 use crate::item::{Item, ItemFile};
-use crate::object::{DESCRIPTION, DOC, METADATA, Object, short};
-use crate::{ArchiveError, rules};
+use crate::object::{DESCRIPTION, DOC, METADATA, Object};
+use crate::{ArchiveError, carried, rules};
 
 /// A change that was staged, before it is made.
 #[derive(Debug)]
@@ -155,25 +155,27 @@ impl Archive {
         let inventory = self.write(change)?;
         let bytes = inventory.to_bytes();
         let digest = Inventory::digest(&bytes);
+        let version = inventory.number();
+        let object =
+            Object { inventory, digest, item: change.item.clone(), metadata: change.metadata.clone() };
+        let full = object.full(&path, number, change.state, change.epoch)?;
         let entry = Entry {
             change: number,
             batch,
             time: now,
             verb: change.verb,
             path: path.clone(),
-            version: inventory.number(),
-            inventory: short(&digest).to_owned(),
+            version,
+            inventory: full.record.inventory.clone(),
             state: change.state,
             epoch: change.epoch,
             by: change.by.clone(),
             source: change.source.clone(),
             key: change.key.clone(),
             note: change.note.clone(),
+            record: carried::write(&full),
         };
-        let version = inventory.number();
-        let object =
-            Object { inventory, digest, item: change.item.clone(), metadata: change.metadata.clone() };
-        holdings.records.put(&object.full(&path, number, change.state, change.epoch)?)?;
+        holdings.records.put(&full)?;
         holdings.records.happened(&entry)?;
         let instead = change.verb == Verb::Purge;
         Ok(Admitted { index, object: path, version, inventory: bytes, entry, instead })

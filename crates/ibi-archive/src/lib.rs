@@ -38,6 +38,7 @@ pub mod archive;
 pub mod audit;
 pub mod backup;
 pub mod bag;
+mod carried;
 mod commit;
 pub mod deposit;
 pub mod dublin_core;

@@ -126,11 +126,6 @@ pub(crate) fn file_of_version(
     Ok(file.and_then(|file| file.record(digest, place)))
 }
 
-/// Metadata as they are recorded.
-pub(crate) fn metadata_of_record(text: &str) -> Result<DublinCore, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
 /// A file of the last version that is read whole, checked against its digest.
 fn small_file(
     content: &dyn Content,

@@ -1,23 +1,31 @@
 //! The index, made anew from the tree and the journal (clause 2.3).
+//!
+//! The journal says what is to be recorded; the tree says whether that is so. Whatever the journal does not tell of, or
+//! tells otherwise, is read from the tree.
+
+mod seen;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use ibi_store::content::Swept;
-use ibi_store::journal::{Entry, Journal, Position, State, Told, Verb};
+use ibi_store::journal::{Entry, Journal, Position, Reading, State, Told, Verb};
 use ibi_store::records::{Full, Record, Records};
 use ibi_store::{Content, KeepError, SqliteRecords, Tree};
 
-use crate::ArchiveError;
 use crate::archive::{Settings, index, lock, void_lines, whole_second};
 use crate::mint::clock::SystemClock;
 use crate::object::{Object, short};
+use crate::{ArchiveError, carried};
+use seen::Seen;
 
-/// Objects that are read at a time, by how many threads, and how many times as many wait to be recorded.
+/// Lines and objects that are handed on at a time.
 const BATCH: usize = 64;
-const READERS: usize = 2;
-const AHEAD: usize = 4;
+
+/// Batches of lines that wait to be recorded, and of objects that wait to be compared.
+const LINES_AHEAD: usize = 4;
+const OBJECTS_AHEAD: usize = 2048;
 
 /// What rebuilding found.
 #[derive(Debug, Default)]
@@ -45,30 +53,47 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
     let fresh = data.join("staging/index.sqlite");
     let records = SqliteRecords::bulk(&fresh)?;
     records.begin()?;
-    let reading = Journal::read(data, Position::START, &mut |told| match told {
-        Told::Entry(entry) => records.happened(&entry),
-        Told::Void(changes) => records.did_not_happen(&changes),
-    })?;
     let clock = SystemClock::new();
-    let mut journal = Journal::open(data, &reading)?;
-    let void = void_lines(&content, &mut journal, &reading, &clock)?;
-    records.did_not_happen(&void.into_iter().collect::<Vec<_>>())?;
-    let time = whole_second(&clock).to_string();
-    let mut adopted: Vec<Entry> = Vec::new();
-    let first = journal.end().next;
-    read_all(&content, |path, object| {
-        progress(1);
-        let adopt = Adopt { change: first + adopted.len() as u64, first, time: &time, by };
-        match object.and_then(|object| record(&records, &path, object, &adopt)) {
-            Ok(entry) => adopted.extend(entry),
-            Err(error @ ArchiveError::Keep(KeepError::Index(_))) => return Err(error),
-            Err(error) => {
-                rebuilt.damaged.push((path, error.to_string()));
-                return Ok(());
+    let (mut journal, adopted) = std::thread::scope(|scope| {
+        // The tree is walked while the journal is followed: on another core, and not too far ahead.
+        let (found, objects) = mpsc::sync_channel(OBJECTS_AHEAD);
+        let tree = &content;
+        scope.spawn(move || walk(tree, &found));
+        let (told, lines) = mpsc::sync_channel(LINES_AHEAD);
+        let reading = scope.spawn(move || read(data, told));
+        follow(&records, lines)?;
+        let reading = reading.join().map_err(|_| ArchiveError::Stopped)??;
+        let mut journal = Journal::open(data, &reading)?;
+        let void = void_lines(&content, &mut journal, &reading, &clock)?;
+        strike_out(&records, &void.into_iter().collect::<Vec<_>>())?;
+        let time = whole_second(&clock).to_string();
+        let first = journal.end().next;
+        let mut compared = Compared {
+            content: &content,
+            records: &records,
+            seen: Seen::default(),
+            adopted: Vec::new(),
+            time: &time,
+            by,
+            first,
+        };
+        for batch in objects {
+            for (path, digest) in batch? {
+                progress(1);
+                match compared.object(&path, &digest) {
+                    Ok(()) => rebuilt.items += 1,
+                    Err(error @ ArchiveError::Keep(KeepError::Index(_))) => return Err(error),
+                    Err(error) => {
+                        records.forget(&path)?;
+                        rebuilt.damaged.push((path, error.to_string()));
+                    }
+                }
             }
         }
-        rebuilt.items += 1;
-        Ok(())
+        if records.count()? != rebuilt.items {
+            compared.forget_unseen()?;
+        }
+        Ok((journal, compared.adopted))
     })?;
     if !adopted.is_empty() {
         journal.append(&adopted)?;
@@ -82,110 +107,156 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
     Ok(rebuilt)
 }
 
-/// What reading an object gave: its digest, whether it is a tombstone, and what is recorded of it.
-type ReadObject = Result<(Object, Full), ArchiveError>;
-
-/// Reads all objects, on other cores, and hands them on in order.
-fn read_all(
-    content: &Tree,
-    mut each: impl FnMut(String, ReadObject) -> Result<(), ArchiveError>,
-) -> Result<(), ArchiveError> {
-    std::thread::scope(|scope| {
-        let mut readers = Vec::new();
-        let mut filled = Vec::new();
-        for _ in 0..READERS {
-            let (paths, to_read) = mpsc::sync_channel::<Result<Vec<String>, KeepError>>(AHEAD);
-            let (read, objects) = mpsc::sync_channel(AHEAD);
-            readers.push(paths);
-            filled.push(objects);
-            scope.spawn(move || {
-                for paths in to_read {
-                    let batch =
-                        paths.map(|paths| paths.into_iter().map(|path| read_one(content, path)).collect());
-                    // Nobody listens any more: the other side failed.
-                    if read.send(batch).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        scope.spawn(move || hand_out(content, &readers));
-        // Each in its turn, as they were handed out; the first that has no more was the last.
-        for objects in filled.iter().cycle() {
-            let Ok(batch) = objects.recv() else { break };
-            let batch: Vec<(String, ReadObject)> = batch?;
-            batch.into_iter().try_for_each(|(path, object)| each(path, object))?;
-        }
-        Ok(())
-    })
+/// A line of the journal, with what it carries.
+enum Line {
+    Entry(Box<Entry>, Option<Box<Full>>),
+    Void(Vec<u64>),
 }
 
-/// Walks the tree, and hands its objects out in batches.
-fn hand_out(content: &Tree, readers: &[SyncSender<Result<Vec<String>, KeepError>>]) {
+/// Reads the journal, and hands it on.
+fn read(data: &Path, lines: SyncSender<Vec<Line>>) -> Result<Reading, KeepError> {
+    let mut batch = Vec::with_capacity(BATCH);
+    let reading = Journal::read(data, Position::START, &mut |told| {
+        batch.push(match told {
+            Told::Entry(entry) => {
+                let full = carried::read(&entry).map(Box::new);
+                Line::Entry(Box::new(entry), full)
+            }
+            Told::Void(changes) => Line::Void(changes),
+        });
+        if batch.len() == BATCH {
+            // Nobody listens any more: the other side failed, and says so.
+            let _ = lines.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)));
+        }
+        Ok(())
+    })?;
+    let _ = lines.send(batch);
+    Ok(reading)
+}
+
+/// Records what the journal tells: an item is recorded if the last line about it carries it.
+fn follow(records: &SqliteRecords, lines: Receiver<Vec<Line>>) -> Result<(), ArchiveError> {
+    for line in lines.into_iter().flatten() {
+        let (entry, full) = match line {
+            Line::Entry(entry, full) => (entry, full),
+            Line::Void(changes) => {
+                strike_out(records, &changes)?;
+                continue;
+            }
+        };
+        records.happened(&entry)?;
+        match full.map(|full| records.put(&full)) {
+            Some(Ok(())) => {}
+            // It is looked at once more when all that was void is gone.
+            Some(Err(KeepError::LabelTaken { .. })) => records.forget(&entry.path)?,
+            Some(Err(error)) => return Err(error.into()),
+            None if records.restate(&entry)? => {}
+            None => records.forget(&entry.path)?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what lines told that are void.
+fn strike_out(records: &SqliteRecords, changes: &[u64]) -> Result<(), KeepError> {
+    changes.iter().try_for_each(|change| records.forget_change(*change))?;
+    records.did_not_happen(changes)
+}
+
+/// Objects by their paths, with the digests of their inventories.
+type Objects = Result<Vec<(String, String)>, KeepError>;
+
+/// Walks the tree, and hands on what it finds.
+fn walk(content: &Tree, found: &SyncSender<Objects>) {
     let mut objects = match content.objects() {
         Ok(objects) => objects,
-        Err(error) => return drop(readers.first().map(|reader| reader.send(Err(error)))),
+        Err(error) => return drop(found.send(Err(error))),
     };
-    for reader in readers.iter().cycle() {
-        let batch: Result<Vec<String>, KeepError> = objects.by_ref().take(BATCH).collect();
+    loop {
+        let batch: Objects = objects
+            .by_ref()
+            .take(BATCH)
+            .map(|path| path.and_then(|path| content.inventory_digest(&path).map(|digest| (path, digest))))
+            .collect();
         let is_last = !batch.as_ref().is_ok_and(|batch| batch.len() == BATCH);
-        if reader.send(batch).is_err() || is_last {
+        if found.send(batch).is_err() || is_last {
             return;
         }
     }
 }
 
-fn read_one(content: &Tree, path: String) -> (String, ReadObject) {
-    let object = Object::read(content, &path)
-        .and_then(|object| object.ok_or_else(|| ArchiveError::Unknown { label: path.clone() }))
-        // What the journal says of it is put in later.
-        .and_then(|object| object.full(&path, 0, State::Copy, 1).map(|full| (object, full)));
-    (path, object)
-}
-
-/// How an object is adopted that the journal does not tell of.
-struct Adopt<'a> {
-    change: u64,
-    first: u64,
+/// What is recorded, compared with the tree.
+struct Compared<'a> {
+    content: &'a Tree,
+    records: &'a SqliteRecords,
+    seen: Seen,
+    /// Lines that are to be told of objects that the journal does not know, or not so.
+    adopted: Vec<Entry>,
     time: &'a str,
     by: &'a str,
+    /// The number of the first of those lines.
+    first: u64,
 }
 
-/// Records an object with what the journal says of it last; a line more for one that it says something else of.
-fn record(
-    records: &SqliteRecords,
-    path: &str,
-    (object, mut full): (Object, Full),
-    adopt: &Adopt<'_>,
-) -> Result<Option<Entry>, ArchiveError> {
-    let last = records.last_event(path)?;
-    let inventory = short(&object.digest);
-    if let Some(last) = last.as_ref().filter(|last| last.inventory == inventory) {
-        full.record = Record { change: last.change, state: last.state, epoch: last.epoch, ..full.record };
-        records.put(&full)?;
-        return Ok(None);
+impl Compared<'_> {
+    fn object(&mut self, path: &str, digest: &str) -> Result<(), ArchiveError> {
+        let stands = self.records.stands(path)?;
+        let change = match stands.filter(|(_, inventory)| inventory == short(digest)) {
+            Some((change, _)) => change,
+            None => self.read(path)?,
+        };
+        self.seen.add(change);
+        Ok(())
     }
-    // Nobody declared it the Original here (clause 2.1).
-    let (state, epoch) = last.map_or((State::Copy, 1), |last| (last.state, last.epoch));
-    // A tombstone is never anything else again.
-    let state = if object.item.removed.is_some() { State::Deleted } else { state };
-    let entry = Entry {
-        change: adopt.change,
-        batch: adopt.first,
-        time: adopt.time.to_owned(),
-        verb: Verb::Adopt,
-        path: path.to_owned(),
-        version: object.inventory.number(),
-        inventory: inventory.to_owned(),
-        state,
-        epoch,
-        by: adopt.by.to_owned(),
-        source: None,
-        key: None,
-        note: None,
-    };
-    full.record = Record { change: entry.change, state, epoch, ..full.record };
-    records.put(&full)?;
-    records.happened(&entry)?;
-    Ok(Some(entry))
+
+    /// Records an object as it is, with what the journal says of it last; a line more for one that it says something else of.
+    fn read(&mut self, path: &str) -> Result<u64, ArchiveError> {
+        let object = Object::read(self.content, path)?;
+        let object = object.ok_or_else(|| ArchiveError::Unknown { label: path.to_owned() })?;
+        let last = self.records.last_event(path)?;
+        if let Some(last) = last.as_ref().filter(|last| last.inventory == short(&object.digest)) {
+            self.records.put(&object.full(path, last.change, last.state, last.epoch)?)?;
+            return Ok(last.change);
+        }
+        // Nobody declared it the Original here (clause 2.1).
+        let (state, epoch) = last.map_or((State::Copy, 1), |last| (last.state, last.epoch));
+        // A tombstone is never anything else again.
+        let state = if object.item.removed.is_some() { State::Deleted } else { state };
+        let change = self.first + self.adopted.len() as u64;
+        let full = object.full(path, change, state, epoch)?;
+        let Record { version, inventory, .. } = &full.record;
+        let entry = Entry {
+            change,
+            batch: self.first,
+            time: self.time.to_owned(),
+            verb: Verb::Adopt,
+            path: path.to_owned(),
+            version: *version,
+            inventory: inventory.clone(),
+            state,
+            epoch,
+            by: self.by.to_owned(),
+            source: None,
+            key: None,
+            note: None,
+            record: carried::write(&full),
+        };
+        self.records.put(&full)?;
+        self.records.happened(&entry)?;
+        self.adopted.push(entry);
+        Ok(change)
+    }
+
+    /// Takes out what the journal tells of and the tree does not have.
+    fn forget_unseen(&self) -> Result<(), ArchiveError> {
+        let mut after = 0;
+        loop {
+            let page = self.records.changes(after, BATCH)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.change;
+            for record in page.iter().filter(|record| !self.seen.has(record.change)) {
+                self.records.forget(&record.path)?;
+            }
+        }
+    }
 }

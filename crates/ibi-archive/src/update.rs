@@ -238,6 +238,7 @@ impl Archive {
             source: None,
             key: None,
             note: None,
+            record: None,
         };
         let records = &*self.holdings.records;
         records.begin()?;

@@ -164,7 +164,7 @@ pub trait Records: Send {
     /// not.
     fn put(&self, item: &Full) -> Result<(), KeepError>;
 
-    /// Takes an item out: its object is not there.
+    /// Takes an item out: its object is not there. What happened to it stays.
     fn forget(&self, path: &str) -> Result<(), KeepError>;
 
     /// Paths to which something happened, and where no item is recorded.

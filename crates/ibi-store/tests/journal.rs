@@ -32,6 +32,7 @@ fn entry(change: u64, batch: u64, note: &str) -> Entry {
         source: None,
         key: Some("table:1".to_owned()),
         note: Some(note.to_owned()),
+        record: Some(format!("{{\"note\": {note:?}}}")),
     }
 }
 

@@ -145,8 +145,8 @@ pub fn may_open(holding: &Holding, client: Option<IpAddr>, now: i64) -> bool {
 }
 
 /// Whether two spellings are one identifier (clause 1.3).
-fn is_same(a: &str, b: &str) -> bool {
-    Label::parse(a).ok().zip(Label::parse(b).ok()).is_some_and(|(a, b)| a == b)
+pub(crate) fn is_same(a: &str, b: &str) -> bool {
+    a == b || Label::parse(a).ok().zip(Label::parse(b).ok()).is_some_and(|(a, b)| a == b)
 }
 
 fn forms(labels: &Labels) -> Forms {

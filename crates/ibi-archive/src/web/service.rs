@@ -6,7 +6,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use ibi_http::Problem;
-use ibi_id::Label;
 use ibi_protocol::{Acknowledgment, Pairs, Part, Relation, Request as Message, answer};
 use ibi_store::records::Role;
 use percent_encoding::percent_decode_str;
@@ -15,7 +14,7 @@ use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::relations::Led;
 use crate::service::address;
-use crate::service::answer::{Asked, answer as answer_url};
+use crate::service::answer::{Asked, answer as answer_url, is_same};
 use crate::web::errors::told;
 use crate::web::site::{Site, problem};
 
@@ -55,8 +54,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
 }
 
 fn is_service(holdings: &Holdings, label: &str) -> bool {
-    let Ok(asked) = Label::parse(label) else { return false };
-    holdings.settings().service.iter().any(|own| Label::parse(own).is_ok_and(|own| own == asked))
+    holdings.settings().service.iter().any(|own| is_same(own, label))
 }
 
 fn serve(site: &Site, holdings: &Holdings, query: &str) -> Response {

@@ -127,9 +127,9 @@ fn rebuilding_tells_what_is_missing_and_what_is_damaged() {
         .map(|title| deposit(&mut archive, &some_file(&ours), titled(title)).unwrap());
     drop(archive);
     fs::remove_dir_all(ours.data().join("tree").join(&gone)).unwrap();
-    let description = ours.data().join("tree").join(&hurt).join("v1/content/item.json");
-    let text = fs::read_to_string(&description).unwrap();
-    fs::write(&description, text.replace("\"transferable\": true", "\"transferable\": maybe")).unwrap();
+    let inventory = ours.data().join("tree").join(&hurt).join("inventory.json");
+    let text = fs::read_to_string(&inventory).unwrap();
+    fs::write(&inventory, text.replace("\"head\": \"v1\"", "\"head\": \"v2\"")).unwrap();
     let rebuilt = rebuild(&ours.data(), "tester", &|_| ()).unwrap();
     assert_eq!(rebuilt.missing, [gone]);
     assert_eq!(rebuilt.damaged.len(), 1);

@@ -246,5 +246,5 @@ fn metadata_that_is_replaced_as_a_whole_is() {
     let changes = Changes { record: Some(record.clone()), ..Changes::default() };
     let change = archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
     archive.commit(vec![change]).pop().unwrap().unwrap();
-    assert_eq!(archive.holdings().find(&label).unwrap().0.metadata, record);
+    assert_eq!(*archive.holdings().find(&label).unwrap().0.metadata, record);
 }

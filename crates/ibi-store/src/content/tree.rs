@@ -35,6 +35,12 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// The digest of an object's inventory as it lies there, whatever its sidecar says; empty if there is none.
+    pub fn inventory_digest(&self, object: &str) -> Result<String, KeepError> {
+        let inventory = disk::read(&self.object(object).join(INVENTORY))?;
+        Ok(inventory.map(|inventory| Inventory::digest(&inventory)).unwrap_or_default())
+    }
+
     /// Makes the tree of a data folder, with a page that tells a stranger how to read it; goes on with one that was begun.
     pub fn start(data: &Path, readme: &str) -> Result<Self, KeepError> {
         let (root, staging) = (data.join("tree"), data.join("staging"));

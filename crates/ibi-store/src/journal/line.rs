@@ -36,6 +36,9 @@ pub struct Entry {
     pub key: Option<String>,
     /// Why.
     pub note: Option<String>,
+    /// What is recorded of the version that this leaves, as the Archive writes it: bound to the version by the inventory's
+    /// digest, so that the index is made anew without reading every object. In the journal only, and not of large items.
+    pub record: Option<String>,
 }
 
 macro_rules! words {
@@ -113,7 +116,8 @@ pub(super) fn of(entry: &Entry) -> String {
     let by = Some(&entry.by);
     let source = entry.source.as_ref();
     let fields = [("path", Some(&entry.path)), ("by", by), ("source", source), ("key", entry.key.as_ref())];
-    for (name, value) in fields.into_iter().chain([("note", entry.note.as_ref())]) {
+    let more = [("note", entry.note.as_ref()), ("record", entry.record.as_ref())];
+    for (name, value) in fields.into_iter().chain(more) {
         if let Some(value) = value {
             let _ = write!(text, " {name}={}", escaped(value));
         }
@@ -160,6 +164,7 @@ pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
         source: text("source").flatten(),
         key: text("key").flatten(),
         note: text("note").flatten(),
+        record: text("record").flatten(),
     };
     Some((change, batch, Told::Entry(entry)))
 }

@@ -134,9 +134,7 @@ impl Records for MemoryRecords {
     }
 
     fn forget(&self, path: &str) -> Result<(), KeepError> {
-        let mut state = self.state.borrow_mut();
-        state.items.remove(path);
-        state.events.retain(|_, event| event.path != path);
+        self.state.borrow_mut().items.remove(path);
         Ok(())
     }
 

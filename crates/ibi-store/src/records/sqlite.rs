@@ -13,12 +13,18 @@ use crate::records::{FileRecord, Found, Full, LabelRecord, LinkKind, LinkRecord,
 use crate::{KeepError, disk};
 
 /// The form of the tables. Another one is made anew, not migrated: nothing is kept here alone.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
 
 // Texts of statements are put together at compile time: they are looked up by them at every call.
 macro_rules! record_columns {
     () => {
         "path, change, version, inventory, state, epoch, properties, metadata"
+    };
+}
+
+macro_rules! found_columns {
+    () => {
+        "SELECT path, role FROM label JOIN item ON number = item WHERE "
     };
 }
 
@@ -37,13 +43,13 @@ macro_rules! event_columns {
 const TABLES: &str = "
     CREATE TABLE followed (form BIGINT NOT NULL, next BIGINT NOT NULL, place BIGINT NOT NULL);
     CREATE TABLE item (
-        path TEXT PRIMARY KEY, change BIGINT NOT NULL, version BIGINT NOT NULL, inventory TEXT NOT NULL,
-        state TEXT NOT NULL, epoch BIGINT NOT NULL, properties TEXT NOT NULL, metadata TEXT NOT NULL) WITHOUT ROWID;
+        number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, change BIGINT NOT NULL, version BIGINT NOT NULL, inventory TEXT NOT NULL,
+        state TEXT NOT NULL, epoch BIGINT NOT NULL, properties TEXT NOT NULL, metadata TEXT NOT NULL,
+        labels TEXT NOT NULL);
     CREATE INDEX item_change ON item (change);
     CREATE TABLE label (
-        folded TEXT PRIMARY KEY, canonical TEXT, role BIGINT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;
+        folded TEXT PRIMARY KEY, canonical TEXT, role BIGINT NOT NULL, item INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX label_canonical ON label (canonical) WHERE canonical IS NOT NULL;
-    CREATE INDEX label_path ON label (path);
     CREATE TABLE file (
         path TEXT NOT NULL, name TEXT NOT NULL, content TEXT NOT NULL, size BIGINT NOT NULL, sha512 TEXT NOT NULL,
         media TEXT NOT NULL, blocks BLOB NOT NULL, PRIMARY KEY (path, name)) WITHOUT ROWID;
@@ -179,6 +185,44 @@ impl SqliteRecords {
         Ok(self.0.prepare_cached(sql)?.execute(parameters)?)
     }
 
+    /// Takes out what an item has. Its labels stand in its own row, so that no index leads from items to labels.
+    fn forget_parts(&self, path: &str) -> Result<(), KeepError> {
+        let sql = "SELECT number, labels FROM item WHERE path = ?1";
+        let recorded: Option<(i64, String)> = self.row(sql, [path], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if let Some((number, labels)) = &recorded {
+            for label in labels.split_ascii_whitespace() {
+                self.run("DELETE FROM label WHERE folded = ?1 AND item = ?2", params![label, number])?;
+            }
+        }
+        self.run("DELETE FROM file WHERE path = ?1", [path])?;
+        self.run("DELETE FROM link WHERE path = ?1", [path]).map(drop)
+    }
+
+    /// How many items are recorded.
+    pub fn count(&self) -> Result<u64, KeepError> {
+        Ok(self.row("SELECT COUNT(*) FROM item", [], |row| number(row, 0))?.unwrap_or(0))
+    }
+
+    /// The last thing that happened to an item that is recorded, and the inventory that it left.
+    pub fn stands(&self, path: &str) -> Result<Option<(u64, String)>, KeepError> {
+        let sql = "SELECT change, inventory FROM item WHERE path = ?1";
+        self.row(sql, [path], |row| Ok((number(row, 0)?, row.get(1)?)))
+    }
+
+    /// What an item is from another change on that left its version as it is. Tells whether the item was so recorded.
+    pub fn restate(&self, entry: &Entry) -> Result<bool, KeepError> {
+        let sql = "UPDATE item SET change = ?2, state = ?3, epoch = ?4 WHERE path = ?1 AND inventory = ?5";
+        let (change, epoch) = (entry.change as i64, entry.epoch as i64);
+        Ok(self.run(sql, params![entry.path, change, entry.state.name(), epoch, entry.inventory])? == 1)
+    }
+
+    /// Takes out the item to which this happened last.
+    pub fn forget_change(&self, change: u64) -> Result<(), KeepError> {
+        let path: Option<String> =
+            self.row("SELECT path FROM item WHERE change = ?1", [change as i64], |row| row.get(0))?;
+        path.map_or(Ok(()), |path| self.forget(&path))
+    }
+
     /// Takes out a new item of which no more than these labels was written.
     fn take_back(&self, path: &str, labels: &[LabelRecord]) -> Result<(), KeepError> {
         self.run("DELETE FROM item WHERE path = ?1", [path])?;
@@ -189,7 +233,7 @@ impl SqliteRecords {
     }
 
     fn taken(&self, label: &str) -> Result<KeepError, KeepError> {
-        let path = self.row("SELECT path FROM label WHERE folded = ?1", [label], |row| row.get(0))?;
+        let path = self.row(concat!(found_columns!(), "folded = ?1"), [label], |row| row.get(0))?;
         Ok(KeepError::LabelTaken { label: label.to_owned(), path: path.unwrap_or_default() })
     }
 }
@@ -203,16 +247,12 @@ impl Records for SqliteRecords {
     fn find(&self, folded: &str, canonical: &str) -> Result<Vec<Found>, KeepError> {
         let read =
             |spelled| move |row: &Row<'_>| Ok(Found { path: row.get(0)?, role: role(row.get(1)?), spelled });
-        if let Some(found) =
-            self.row("SELECT path, role FROM label WHERE folded = ?1", [folded], read(true))?
-        {
+        if let Some(found) = self.row(concat!(found_columns!(), "folded = ?1"), [folded], read(true))? {
             return Ok(vec![found]);
         }
-        let sql = "SELECT path, role FROM label WHERE canonical = ?1";
-        let mut found = self.rows(sql, [canonical], read(false))?;
+        let mut found = self.rows(concat!(found_columns!(), "canonical = ?1"), [canonical], read(false))?;
         if folded != canonical {
-            let sql = "SELECT path, role FROM label WHERE folded = ?1";
-            found.extend(self.row(sql, [canonical], read(false))?);
+            found.extend(self.row(concat!(found_columns!(), "folded = ?1"), [canonical], read(false))?);
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
@@ -222,7 +262,7 @@ impl Records for SqliteRecords {
         let sql = concat!(
             "SELECT item.",
             record_columns!(),
-            ", role FROM label JOIN item ON item.path = label.path WHERE folded = ?1"
+            ", role FROM label JOIN item ON number = item WHERE folded = ?1"
         );
         self.row(sql, [folded], |row| Ok((record(row)?, role(row.get(8)?))))
     }
@@ -296,32 +336,30 @@ impl Records for SqliteRecords {
         let Full { record, labels, links, files } = item;
         let Record { path, change, version, inventory, state, epoch, properties, metadata } = record;
         let (change, epoch, state) = (*change as i64, *epoch as i64, state.name());
-        let columns = params![path, change, version, inventory, state, epoch, properties, metadata];
+        let names = labels.iter().map(|label| label.folded.as_str()).collect::<Vec<_>>().join(" ");
+        let columns = params![path, change, version, inventory, state, epoch, properties, metadata, names];
         let sql = concat!(
             "INSERT INTO item (",
             record_columns!(),
-            ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING"
+            ", labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING RETURNING number"
         );
-        let is_new = self.run(sql, columns)? == 1;
-        if !is_new {
-            let sql =
-                "UPDATE item SET change = ?2, version = ?3, inventory = ?4, state = ?5, epoch = ?6, properties = ?7,
-                 metadata = ?8 WHERE path = ?1";
-            self.run(sql, columns)?;
-            for sql in [
-                "DELETE FROM label WHERE path = ?1",
-                "DELETE FROM file WHERE path = ?1",
-                "DELETE FROM link WHERE path = ?1",
-            ] {
-                self.run(sql, [path])?;
+        let new: Option<i64> = self.row(sql, columns, |row| row.get(0))?;
+        let item = match new {
+            Some(number) => number,
+            None => {
+                self.forget_parts(path)?;
+                let sql =
+                    "UPDATE item SET change = ?2, version = ?3, inventory = ?4, state = ?5, epoch = ?6, properties = ?7,
+                     metadata = ?8, labels = ?9 WHERE path = ?1 RETURNING number";
+                self.row(sql, columns, |row| row.get(0))?.ok_or(KeepError::OtherIndex)?
             }
-        }
+        };
         for (number, label) in labels.iter().enumerate() {
             let canonical = Some(&label.canonical).filter(|canonical| **canonical != label.folded);
-            let sql = "INSERT INTO label (folded, canonical, role, path) VALUES (?1, ?2, ?3, ?4)
+            let sql = "INSERT INTO label (folded, canonical, role, item) VALUES (?1, ?2, ?3, ?4)
                        ON CONFLICT DO NOTHING";
-            if self.run(sql, params![label.folded, canonical, label.role as i64, path])? == 0 {
-                if is_new {
+            if self.run(sql, params![label.folded, canonical, label.role as i64, item])? == 0 {
+                if new.is_some() {
                     self.take_back(path, &labels[..number])?;
                 }
                 return Err(self.taken(&label.folded)?);
@@ -341,10 +379,8 @@ impl Records for SqliteRecords {
     }
 
     fn forget(&self, path: &str) -> Result<(), KeepError> {
-        for table in ["item", "label", "file", "link", "event"] {
-            self.run(&format!("DELETE FROM {table} WHERE path = ?1"), [path])?;
-        }
-        Ok(())
+        self.forget_parts(path)?;
+        self.run("DELETE FROM item WHERE path = ?1", [path]).map(drop)
     }
 
     fn lost(&self) -> Result<Vec<String>, KeepError> {
@@ -459,6 +495,7 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
         source: row.get(10)?,
         key: row.get(11)?,
         note: row.get(12)?,
+        record: None,
     })
 }
 
