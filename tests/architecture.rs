@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "hyper-util",
             "metrics",
             "metrics-exporter-prometheus",
+            "percent-encoding",
             "reqwest",
             "rustls",
             "serde",

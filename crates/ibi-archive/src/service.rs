@@ -22,4 +22,4 @@ pub use desk::{Desk, Reader};
 pub use drafts::{Draft, DraftFile, Drafts};
 pub use keys::UrlKeys;
 pub use statistics::{Client, Statistics, What};
-pub use tokens::{Role, Token, Tokens, TokensError};
+pub use tokens::{Role, Token, Tokens, tokens};

@@ -19,7 +19,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use ibi_http::telemetry;
+use ibi_http::{page, telemetry};
 
 pub use site::{Site, SiteError, SiteOptions};
 
@@ -27,7 +27,7 @@ pub use site::{Site, SiteError, SiteOptions};
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/", get(pages::home))
-        .route("/style.css", get(pages::style))
+        .route("/style.css", get(page::style))
         .route("/livez", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(figures))

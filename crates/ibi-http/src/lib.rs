@@ -5,17 +5,20 @@
 //! API (RFC 9457). [`client::Proxies`] finds out who asks. [`token`] makes secrets and compares them. [`paced`] reads bodies
 //! that arrive fast enough. [`outgoing`] asks others; [`asking`] asks many at once, fast and guarded.
 
+pub mod accept;
 pub mod asking;
 pub mod client;
 mod limits;
 pub mod outgoing;
 pub mod paced;
+pub mod page;
 mod problem;
 pub mod server;
 mod stream;
 pub mod telemetry;
 mod tls;
 pub mod token;
+pub mod tokens;
 
 pub use limits::Limits;
 pub use problem::Problem;

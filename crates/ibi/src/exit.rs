@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use ibi_archive::keep::KeepError;
-use ibi_archive::service::TokensError;
 use ibi_archive::{ArchiveError, Refusal};
+use ibi_http::tokens::TokensError;
 use ibi_id::ParseError;
 
 /// For the help and the manual.

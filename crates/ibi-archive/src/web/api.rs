@@ -12,13 +12,13 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post, put};
+use ibi_http::accept::value;
 use ibi_http::{Problem, paced};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::ArchiveError;
 use crate::service::{Role, Token};
-use crate::web::pages::value;
 use crate::web::site::{Site, problem};
 
 /// The description of the API, frozen.
@@ -78,24 +78,7 @@ async fn audit(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
 
 /// The token of a request, if it allows what is asked.
 fn allowed(site: &Site, headers: &HeaderMap, role: Role) -> Result<Token, Problem> {
-    let given = headers.get(header::AUTHORIZATION).and_then(|given| given.to_str().ok());
-    let secret =
-        given.and_then(|given| given.split_once(' ')).filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"));
-    let Some((_, secret)) = secret else {
-        return Err(Problem::unauthorized(
-            "say `Authorization: Bearer …` with a token of `ibi archive token create`",
-        ));
-    };
-    let token = site.tokens.check(secret.trim()).map_err(|error| {
-        tracing::error!(%error, "tokens cannot be checked");
-        Problem::internal()
-    })?;
-    let token = token.ok_or_else(|| Problem::unauthorized("this token is not known, or was revoked"))?;
-    if token.role < role {
-        let (has, needs) = (token.role.name(), role.name());
-        return Err(Problem::forbidden(format!("this token is of the role {has}, and {needs} is needed")));
-    }
-    Ok(token)
+    site.tokens.allowed(headers, role, "ibi archive token create")
 }
 
 /// A body of JSON, whatever it is called: `curl -d` calls it a form.

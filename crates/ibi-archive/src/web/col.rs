@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use ibi_http::Problem;
+use ibi_http::accept::{Taste, Tongue};
 use ibi_protocol::FilePath;
 use ibi_store::journal::State as ItemState;
 use ibi_store::ocfl::logical;
@@ -20,9 +21,9 @@ use crate::service::What;
 use crate::service::address;
 use crate::service::answer::may_open;
 use crate::told::Told;
-use crate::web::errors::{Taste, taste, told};
+use crate::web::errors::told;
 use crate::web::file::{self, Served};
-use crate::web::pages::{self, Tongue};
+use crate::web::pages;
 use crate::web::site::{Site, agent, problem};
 
 /// What a path asks for.
@@ -251,7 +252,7 @@ fn item_page(
 ) -> Result<Response, Problem> {
     let open = may_open(holding, Some(client.ip), site.now());
     let failed = |error: ArchiveError| problem(&error);
-    if taste(&client.headers) == Taste::Json {
+    if Taste::of(&client.headers) == Taste::Json {
         let told = if open {
             Told::of(holdings, holding, Role::Item)
         } else {
@@ -265,7 +266,7 @@ fn item_page(
 }
 
 fn metadata_page(site: &Site, holding: &Holding, client: &Client) -> Result<Response, Problem> {
-    if taste(&client.headers) == Taste::Json {
+    if Taste::of(&client.headers) == Taste::Json {
         return Ok(axum::Json(Told::without_files(holding, Role::Metadata)).into_response());
     }
     count(site, &holding.path, What::View, "metadata", client);
@@ -296,7 +297,7 @@ fn closed(holding: &Holding, client: &Client) -> Response {
         holding.item.access,
         address::item(&holding.item.metadata)
     );
-    if taste(&client.headers) == Taste::Page {
+    if Taste::of(&client.headers) == Taste::Page {
         return pages::closed(holding, client.tongue());
     }
     told(&client.headers, client.uri.query(), Problem::forbidden(detail))
@@ -308,7 +309,7 @@ fn tombstone(
     role: Role,
     client: &Client,
 ) -> Result<Response, Problem> {
-    if taste(&client.headers) == Taste::Json {
+    if Taste::of(&client.headers) == Taste::Json {
         let told =
             Told::without_files(holding, role).with_history(holdings).map_err(|error| problem(&error))?;
         return Ok((http::StatusCode::GONE, axum::Json(told)).into_response());

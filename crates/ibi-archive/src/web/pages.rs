@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use ibi_http::accept::{Tongue, value};
+use ibi_http::page;
 
 use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
@@ -17,8 +19,7 @@ use crate::service::address;
 use crate::web::errors::told;
 use crate::web::site::{Site, problem};
 
-pub(super) use words::Tongue;
-use words::Words;
+use words::{Words, words};
 
 /// Items on a page of the list, and files on a page of an item.
 const PAGE: usize = 100;
@@ -135,7 +136,7 @@ pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Res
         Ok(listed) => listed,
         Err(error) => return told(headers, query, problem(&error)),
     };
-    let words = Tongue::of(headers, query).words();
+    let words = words(Tongue::of(headers, query));
     page_of(StatusCode::OK, &Home { words, service: &service, items, next })
 }
 
@@ -158,14 +159,6 @@ fn lines(holdings: &Holdings, mut after: String) -> Result<(Vec<Line>, Option<St
     Ok((lines, Some(after)))
 }
 
-/// How pages look.
-pub(super) async fn style() -> Response {
-    let kind = HeaderValue::from_static("text/css; charset=utf-8");
-    let keep = HeaderValue::from_static("max-age=3600");
-    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, keep)], include_str!("../../templates/style.css"))
-        .into_response()
-}
-
 /// The page of an item.
 pub(super) fn item(
     holdings: &Holdings,
@@ -173,7 +166,7 @@ pub(super) fn item(
     open: bool,
     tongue: Tongue,
 ) -> Result<Response, ArchiveError> {
-    let words = tongue.words();
+    let words = words(tongue);
     let labels = &holding.item.labels;
     let mut files = if open { file_lines(holdings, holding, FILES + 1)? } else { Vec::new() };
     let more = files.len() > FILES;
@@ -206,7 +199,7 @@ pub(super) fn item(
 pub(super) fn metadata(holding: &Holding, tongue: Tongue) -> Response {
     let (title, title_language) = title(&holding.metadata);
     let page = MetadataPage {
-        words: tongue.words(),
+        words: words(tongue),
         title,
         title_language,
         item: holding,
@@ -236,7 +229,7 @@ fn files_page(
     tongue: Tongue,
 ) -> Response {
     let page = FilesPage {
-        words: tongue.words(),
+        words: words(tongue),
         title: title(&holding.metadata).0,
         item: holding,
         to: address::item(&holding.item.labels),
@@ -250,7 +243,7 @@ fn files_page(
 /// What is left of an item that was removed.
 pub(super) fn tombstone(holding: &Holding, tongue: Tongue) -> Response {
     let page = Tombstone {
-        words: tongue.words(),
+        words: words(tongue),
         title: title(&holding.metadata).0,
         item: holding,
         removed: holding.item.removed.as_ref(),
@@ -266,31 +259,14 @@ pub(super) fn closed(holding: &Holding, tongue: Tongue) -> Response {
 
 /// Something that went wrong.
 pub(super) fn error(tongue: Tongue, status: StatusCode, detail: &str) -> Response {
-    page_of(status, &ErrorPage { words: tongue.words(), status: status.as_u16(), detail })
+    page_of(status, &ErrorPage { words: words(tongue), status: status.as_u16(), detail })
 }
 
-fn page_of(status: StatusCode, page: &impl Template) -> Response {
-    let Ok(text) = page.render() else {
+fn page_of(status: StatusCode, template: &impl Template) -> Response {
+    let Ok(text) = template.render() else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be written\n").into_response();
     };
-    let mut headers = HeaderMap::new();
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-        ),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::VARY, "Accept, Accept-Language"),
-        (header::CACHE_CONTROL, "no-cache"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if status == StatusCode::GONE {
-        headers.insert("x-robots-tag", HeaderValue::from_static("noindex"));
-    }
-    (status, headers, text).into_response()
+    page::page(status, text)
 }
 
 /// The first title, and its language.
@@ -336,11 +312,4 @@ fn file_lines(holdings: &Holdings, holding: &Holding, most: usize) -> Result<Vec
     }
     lines.truncate(most);
     Ok(lines)
-}
-
-/// The value of a pair of a query, decoded.
-pub(super) fn value(query: &str, name: &str) -> Option<String> {
-    let pair = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-    let text = pair?.replace('+', " ");
-    Some(percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned())
 }

@@ -15,7 +15,7 @@ use crate::ArchiveError;
 use crate::archive::FoundOnOpening;
 use crate::mint::clock::{Clock as _, SystemClock};
 use crate::service::address::Address;
-use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys};
+use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys, tokens};
 use crate::web::file::Blocks;
 
 /// Files that arrive at a time; others wait.
@@ -86,7 +86,7 @@ impl Site {
             keys: UrlKeys::new(secret()?),
             statistics: Statistics::open(data, secret()?)?,
             drafts: Drafts::open(data)?,
-            tokens: Tokens::of(data),
+            tokens: tokens(data),
             address: options.address,
             proxies: options.proxies,
             limits: options.limits,

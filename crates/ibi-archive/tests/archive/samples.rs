@@ -53,7 +53,7 @@ fn a_newer_data_folder_is_refused() {
 /// What the service keeps for itself, in its first format: tokens, a draft with a file, counts and an answer.
 #[test]
 fn the_service_of_format_1_is_still_read() {
-    use ibi_archive::service::{Drafts, Role, Statistics, Tokens};
+    use ibi_archive::service::{Drafts, Role, Statistics, tokens};
     let ours = Ours::new();
     fs::create_dir_all(ours.data()).unwrap();
     let sample = sample().with_file_name("service-1");
@@ -61,7 +61,7 @@ fn the_service_of_format_1_is_still_read() {
         std::process::Command::new("cp").arg("-r").arg(sample).arg(ours.data().join("service")).status();
     assert!(copy.unwrap().success());
     let secret = "ibi_a77de6936d76846bfce58ca0fb75c55ef6ed998fc716c0b93b33af3408844f08";
-    let token = Tokens::of(&ours.data()).check(secret).unwrap().unwrap();
+    let token = tokens(&ours.data()).check(secret).unwrap().unwrap();
     assert_eq!((token.id.as_str(), token.name.as_str(), token.role), ("27411583", "Ana", Role::Depositor));
     let drafts = Drafts::open(&ours.data()).unwrap().of("27411583").unwrap();
     let [draft] = &drafts[..] else { panic!("{drafts:?}") };

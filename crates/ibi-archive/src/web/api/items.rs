@@ -21,8 +21,8 @@ use crate::told::Told;
 use crate::web::api::drafts::may_say;
 use crate::web::api::once;
 use crate::web::api::{allowed, json_body, number, refused};
-use crate::web::pages::value;
 use crate::web::site::Site;
+use ibi_http::accept::value;
 
 /// Items on a page, at most and if nothing is said.
 const MOST: u64 = 1000;

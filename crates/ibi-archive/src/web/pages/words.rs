@@ -1,59 +1,12 @@
 //! The words of the pages, in two languages.
 
-use axum::http::{HeaderMap, header};
+use ibi_http::accept::Tongue;
 
-use crate::web::errors::thousandths;
-
-/// The language of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::web) enum Tongue {
-    English,
-    Portuguese,
-}
-
-impl Tongue {
-    /// What the query asks for (`lang=pt`), or what the client likes best.
-    pub(in crate::web) fn of(headers: &HeaderMap, query: Option<&str>) -> Self {
-        let asked = query.and_then(|query| super::value(query, "lang"));
-        if let Some(tongue) = asked.as_deref().and_then(Self::named) {
-            return tongue;
-        }
-        let liked = headers.get(header::ACCEPT_LANGUAGE).and_then(|liked| liked.to_str().ok());
-        let mut best = (Self::English, 0);
-        for range in liked.unwrap_or_default().split(',') {
-            let (name, weight) = range.split_once(';').unwrap_or((range, "q=1"));
-            let weight = thousandths(weight.trim().trim_start_matches("q="));
-            if let Some(tongue) = Self::named(name.trim())
-                && weight > best.1
-            {
-                best = (tongue, weight);
-            }
-        }
-        best.0
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        match name.get(..2)?.to_ascii_lowercase().as_str() {
-            "pt" => Some(Self::Portuguese),
-            "en" => Some(Self::English),
-            _ => None,
-        }
-    }
-
-    /// Its code.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Portuguese => "pt",
-        }
-    }
-
-    /// Its words.
-    pub(super) fn words(self) -> &'static Words {
-        match self {
-            Self::English => &ENGLISH,
-            Self::Portuguese => &PORTUGUESE,
-        }
+/// The words of a language.
+pub(super) fn words(tongue: Tongue) -> &'static Words {
+    match tongue {
+        Tongue::English => &ENGLISH,
+        Tongue::Portuguese => &PORTUGUESE,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ibi_archive::archive;
 use ibi_archive::mint::clock::{Clock as _, SystemClock};
-use ibi_archive::service::{Token, Tokens};
+use ibi_archive::service::{self, Token, Tokens};
 use serde::Serialize;
 
 use crate::cli::serve::{TokenCreate, TokenList, TokenRevoke};
@@ -31,7 +31,7 @@ impl<'a> Shown<'a> {
 /// The tokens of a folder that is an Archive.
 fn tokens(data: &Path) -> Result<Tokens, Failure> {
     archive::open_to_read(data)?;
-    Ok(Tokens::of(data))
+    Ok(service::tokens(data))
 }
 
 pub(crate) fn create(command: &TokenCreate) -> Result<Answer, Failure> {
