@@ -20,18 +20,29 @@ impl Proxies {
     /// `X-Forwarded-For` that is not one. What a client writes there itself stands before what a proxy adds, and is never
     /// reached.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        // There always is a peer.
+        self.way(peer, headers).first().copied().unwrap_or(peer)
+    }
+
+    /// The client and the trusted proxies between it and us, the client first.
+    pub fn way(&self, peer: IpAddr, headers: &HeaderMap) -> Vec<IpAddr> {
         let mut client = peer.to_canonical();
+        let mut way = vec![client];
         let lines = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
         let mut hops: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
         while (self.0)(client) {
             let Some(hop) = hops.pop() else { break };
             match hop.parse::<IpAddr>() {
-                Ok(hop) => client = hop.to_canonical(),
+                Ok(hop) => {
+                    client = hop.to_canonical();
+                    way.push(client);
+                }
                 // Whatever stands before nonsense was not said by a proxy.
                 Err(_) => break,
             }
         }
-        client
+        way.reverse();
+        way
     }
 }
 

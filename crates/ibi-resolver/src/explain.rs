@@ -7,7 +7,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::resolve::{Member, Outcome};
-use words::{because, question};
+use words::because;
+pub(crate) use words::question;
 
 /// The account of one resolution, for JSON and, by `Display`, for a terminal.
 #[derive(Debug, Clone, Serialize)]

@@ -9,6 +9,9 @@ pub mod inclusion;
 mod keys;
 pub mod registry;
 pub mod resolve;
+pub mod shown;
+pub mod told;
+pub mod web;
 
 pub use alerts::{Claim, Suspected};
 pub use archive::{Archive, Standing};
@@ -18,3 +21,4 @@ pub use explain::Explanation;
 pub use inclusion::{Answer, Inclusion};
 pub use registry::{Registry, RegistryError, Settings};
 pub use resolve::{Asked, Known, Outcome, Resolution, Resolver};
+pub use told::Told;

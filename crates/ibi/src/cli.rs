@@ -1,6 +1,7 @@
 //! The command line, defined once: help, completions and man pages are made from this.
 
 pub(crate) mod archive;
+pub(crate) mod resolver;
 pub(crate) mod serve;
 
 use std::ffi::OsString;
@@ -37,6 +38,10 @@ pub(crate) enum Command {
     /// Keep items: deposit, update, show, remove, export, check
     #[command(subcommand)]
     Archive(archive::Archive),
+    /// Resolve persistent URLs: register Archives, serve, look into alerts
+    #[command(subcommand)]
+    Resolver(resolver::Resolver),
+    Serve(serve::ServeAll),
     Backup(archive::Backup),
     Restore(archive::Restore),
     /// Print the completions of a shell

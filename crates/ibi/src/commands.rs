@@ -8,8 +8,12 @@ mod id;
 mod man;
 mod mint;
 mod minter;
+mod resolver;
+mod serve;
+mod serving;
 
 use crate::cli::archive::Archive;
+use crate::cli::resolver::{Resolver, Token as ResolverToken};
 use crate::cli::serve::Token;
 use crate::cli::{Command, Id, Minter};
 use crate::exit::{Answer, Failure};
@@ -40,6 +44,23 @@ pub(crate) fn run(command: Command) -> Result<Answer, Failure> {
         Command::Archive(Archive::Token(Token::List(command))) => archive::token::list(&command),
         Command::Archive(Archive::Token(Token::Revoke(command))) => archive::token::revoke(&command),
         Command::Archive(Archive::Stats(command)) => archive::stats::run(&command),
+        Command::Resolver(Resolver::Init(command)) => resolver::archives::init(&command),
+        Command::Resolver(Resolver::Register(command)) => resolver::archives::register(&command),
+        Command::Resolver(Resolver::Retire(command)) => resolver::archives::retire(&command),
+        Command::Resolver(Resolver::Archives(command)) => resolver::archives::list(&command),
+        Command::Resolver(Resolver::Serve(command)) => resolver::serve::run(&command),
+        Command::Resolver(Resolver::Alerts(command)) => resolver::alerts::run(&command),
+        Command::Resolver(Resolver::Resolve(command)) => resolver::resolve::run(&command),
+        Command::Resolver(Resolver::Export(command)) => resolver::registry::export(&command),
+        Command::Resolver(Resolver::Import(command)) => resolver::registry::import(&command),
+        Command::Resolver(Resolver::Token(ResolverToken::Create(command))) => {
+            resolver::token::create(&command)
+        }
+        Command::Resolver(Resolver::Token(ResolverToken::List(command))) => resolver::token::list(&command),
+        Command::Resolver(Resolver::Token(ResolverToken::Revoke(command))) => {
+            resolver::token::revoke(&command)
+        }
+        Command::Serve(command) => serve::run(&command),
         Command::Backup(command) => backup::backup(&command),
         Command::Restore(command) => backup::restore(&command),
         Command::Completions { shell } => completions::run(shell),

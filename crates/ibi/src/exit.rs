@@ -7,6 +7,7 @@ use ibi_archive::keep::KeepError;
 use ibi_archive::{ArchiveError, Refusal};
 use ibi_http::tokens::TokensError;
 use ibi_id::ParseError;
+use ibi_resolver::RegistryError;
 
 /// For the help and the manual.
 pub(crate) const EXIT_CODES: &str = "\
@@ -56,6 +57,8 @@ pub(crate) enum Failure {
     Serve(#[source] std::io::Error),
     #[error(transparent)]
     Tokens(#[from] TokensError),
+    #[error("{}", crate::io::printable(&.0.to_string()))]
+    Registry(#[from] RegistryError),
     #[error("the server of {} does not lend it: {error}. Stop the server, or run this as the user that it runs as", .data.display())]
     NotLent { data: std::path::PathBuf, error: std::io::Error },
     #[error("the system gives no random numbers: {0}")]
@@ -76,10 +79,25 @@ impl Failure {
             Failure::Serve(_) => 3,
             Failure::Tokens(TokensError::Unknown { .. }) => 1,
             Failure::Tokens(_) => 3,
+            Failure::Registry(error) => of_registry(error),
             Failure::Refused(_) | Failure::NotSure(_) | Failure::NotLent { .. } => 4,
             Failure::Usage(_) => 2,
             Failure::Archive(error) => of_archive(error),
         }
+    }
+}
+
+fn of_registry(error: &RegistryError) -> u8 {
+    match error {
+        RegistryError::Unknown { .. } => 1,
+        RegistryError::Label
+        | RegistryError::PublicUrl { .. }
+        | RegistryError::Address(_)
+        | RegistryError::Host { .. }
+        | RegistryError::ManyHosts { .. }
+        | RegistryError::Import(_) => 2,
+        error if error.is_refusal() => 4,
+        _ => 3,
     }
 }
 

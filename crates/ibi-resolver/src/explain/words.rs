@@ -8,7 +8,7 @@ use ibi_protocol::{Part, shown};
 use super::{ExplainedOffer, Explanation, Heard, Heeded};
 
 /// A question, as a persistent URL has it.
-pub(super) fn question(question: &Question) -> String {
+pub(crate) fn question(question: &Question) -> String {
     let Question { label, verbs, file } = question;
     let file = file.as_ref().map(|file| String::from_utf8_lossy(file.as_bytes()));
     let list = if verbs.file_list { " and its list of files" } else { "" };

@@ -60,6 +60,14 @@ pub enum RegistryError {
     Key(String),
 }
 
+impl RegistryError {
+    /// Whether nothing failed: there is a registry where none may be, none where one must be, or one of a newer program.
+    pub fn is_refusal(&self) -> bool {
+        use ibi_store::registry::RegistryError as Store;
+        matches!(self, Self::Store(Store::Exists { .. } | Store::Missing { .. } | Store::Newer { .. }))
+    }
+}
+
 /// Why a text was not imported: nothing of it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {rule}. Nothing was imported")]

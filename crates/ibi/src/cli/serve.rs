@@ -108,7 +108,22 @@ pub(crate) struct Stats {
     pub(crate) json: bool,
 }
 
-fn name(text: &str) -> Result<String, &'static str> {
+/// Start an Archive and a resolver in one process, on this machine: for trying
+///
+/// Makes what is missing, listens on one address, and prints it on standard output when it does; on standard error a token for depositing
+/// and a first command to try. The prefix of a new Archive is a word under `.localhost`: its identifiers mean nothing elsewhere. Ctrl-C
+/// stops it; started again, it goes on with the same data.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  ibi serve\n  ibi serve --data try --listen 127.0.0.1:9000")]
+pub(crate) struct ServeAll {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Address and port to listen on [default: 127.0.0.1:8080, or the next port that is free]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+}
+
+pub(crate) fn name(text: &str) -> Result<String, &'static str> {
     let fits = (1..=200).contains(&text.trim().len()) && !text.chars().any(char::is_control);
     if fits { Ok(text.trim().to_owned()) } else { Err("a name has 1 to 200 bytes, on one line") }
 }

@@ -1,29 +1,28 @@
 //! `ibi archive serve`.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibi_archive::Holdings;
 use ibi_archive::service::address::{self, Address};
 use ibi_archive::service::borrow;
 use ibi_archive::service::online::Resolver;
 use ibi_archive::web::{self, Site, SiteError, SiteOptions};
-use ibi_http::client::Proxies;
 use ibi_http::outgoing::Client;
-use ibi_http::telemetry::{self, Figures};
-use ibi_http::{Limits, Tls, server};
+use ibi_http::telemetry::Figures;
+use ibi_http::{Limits, server};
 use ibi_protocol::{Key, Protocol, Registration};
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
 use crate::cli::serve::Serve;
 use crate::commands::archive::{tell, who};
+use crate::commands::serving;
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, say};
 
 /// The service of the norm's resolver.
-const NORMS_RESOLVER: &str = "J8LNKB5R7W/3FUQHC5";
+pub(crate) const NORMS_RESOLVER: &str = "J8LNKB5R7W/3FUQHC5";
 
 /// Between two times that it is tended.
 const OFTEN: Duration = Duration::from_secs(5);
@@ -33,9 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(command: &Serve) -> Result<Answer, Failure> {
     let key = command.resolver.as_ref().map(|_| key(command)).transpose()?;
-    telemetry::log();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(Failure::Serve)?.block_on(serve(command, key))
+    serving::run(serve(command, key))
 }
 
 /// The registration key, from its file or the environment.
@@ -52,76 +49,115 @@ fn key(command: &Serve) -> Result<Key, Failure> {
 }
 
 async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
-    let tls = match (&command.tls_cert, &command.tls_key) {
-        (Some(certificates), Some(key)) => {
-            Some(Tls::read(certificates, key).map_err(|error| Failure::Usage(error.to_string()))?)
-        }
-        _ => None,
-    };
-    let listener = TcpListener::bind(&command.listen)
-        .await
-        .map_err(|error| Failure::Usage(format!("cannot listen on {}: {error}", command.listen)))?;
-    let listening = listener.local_addr().map_err(Failure::Serve)?;
+    let tls = serving::tls(command.tls_cert.as_ref(), command.tls_key.as_ref())?;
+    let (listener, listening) = serving::listen(&command.listen).await?;
     let address = Address { archive: own_address(command, listening)?, secure: tls.is_some() };
-    let trusted = command.trusted_proxy.clone();
     let limits = Limits::default();
     let options = SiteOptions {
         address: address.clone(),
-        proxies: Proxies::new(move |ip| trusted.iter().any(|range| range.contains(ip))),
+        proxies: serving::proxies(&command.trusted_proxy),
         limits,
         resolver: command.resolver.as_ref().map(|url| format!("{}/", url.trim_end_matches('/'))),
     };
-    let data = command.data.folder()?;
-    if borrow::is_on_line(&data) {
-        return Err(Failure::NotSure(format!(
-            "a server has {} on line already: stop it first",
-            data.display()
-        )));
-    }
-    let opened = Site::open(&data, &who(), options, Figures::start());
-    let (site, found) = opened.map_err(|error| match error {
-        SiteError::Archive(error) => Failure::Archive(error),
-        SiteError::Random(error) => Failure::Random(error),
-    })?;
-    tell(&found);
-    let site = Arc::new(site);
-    let lending = tokio::spawn(borrow::lend(Arc::clone(site.desk())));
-    let client = Client::new(PATIENCE).map_err(|error| Failure::Usage(error.to_string()))?;
-    let resolver = match (&command.resolver, key) {
-        (Some(url), Some(key)) => {
-            let holdings = site.desk().read()?;
-            Some(registered(command, url, key, &address, listening, &holdings))
-        }
-        _ => None,
-    };
-    let told = told_to_stop()?;
+    let told = serving::told_to_stop()?;
+    let mut archive = OnLine::open(&command.data.folder()?, options, Figures::start())?;
     let mut output = Output::new();
     output.text(format_args!("{}\n", address.url("/")))?;
     output.flush()?;
     say(format_args!("on line at {}; Ctrl-C stops it", address.url("/")));
-    let mut tasks = vec![tokio::spawn(tend(Arc::clone(&site)))];
-    if let Some(resolver) = resolver.clone() {
-        let client = client.clone();
-        tasks.push(tokio::spawn(async move { resolver.go_on_line(&client).await }));
+    if let (Some(url), Some(key)) = (&command.resolver, key) {
+        archive.tell_resolver(url, key, &address, listening, command.email.as_deref())?;
     }
-    let stop = {
-        let site = Arc::clone(&site);
+    let leaving = archive.leaving();
+    let stop = async move {
+        told.await;
+        tracing::info!("stopping");
+        leaving.await;
+    };
+    server::serve(listener, tls, limits, archive.router(), stop).await;
+    archive.end();
+    say(format_args!("off line"));
+    Ok(Answer::Yes)
+}
+
+/// An Archive on line.
+pub(crate) struct OnLine {
+    site: Arc<Site>,
+    resolver: Option<(Resolver, Client)>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl OnLine {
+    /// Opens the Archive of a data folder to serve it.
+    pub(crate) fn open(data: &Path, options: SiteOptions, figures: Option<Figures>) -> Result<Self, Failure> {
+        if borrow::is_on_line(data) {
+            let taken = format!("a server has {} on line already: stop it first", data.display());
+            return Err(Failure::NotSure(taken));
+        }
+        let opened = Site::open(data, &who(), options, figures);
+        let (site, found) = opened.map_err(|error| match error {
+            SiteError::Archive(error) => Failure::Archive(error),
+            SiteError::Random(error) => Failure::Random(error),
+        })?;
+        tell(&found);
+        let site = Arc::new(site);
+        let desk = Arc::clone(site.desk());
+        let lending = tokio::spawn(async move { drop(borrow::lend(desk).await) });
+        let tending = tokio::spawn(tend(Arc::clone(&site)));
+        Ok(Self { site, resolver: None, tasks: vec![lending, tending] })
+    }
+
+    /// The label of its service.
+    pub(crate) fn service(&self) -> Result<String, Failure> {
+        Ok(self.site.desk().read()?.settings().service.primary().to_owned())
+    }
+
+    /// Tells a resolver that it is on line, until it has heard.
+    pub(crate) fn tell_resolver(
+        &mut self,
+        url: &str,
+        key: Key,
+        address: &Address,
+        listening: SocketAddr,
+        email: Option<&str>,
+    ) -> Result<(), Failure> {
+        let client = Client::new(PATIENCE).map_err(|error| Failure::Usage(error.to_string()))?;
+        let host = address.archive.rsplit_once(':').map_or(address.archive.as_str(), |(host, _)| host);
+        let ip = listening.ip();
+        let registration = Registration {
+            address: address.archive.clone(),
+            service: self.service()?,
+            ip: if ip.is_unspecified() { IpAddr::from([127, 0, 0, 1]) } else { ip },
+            protocol: Protocol::Http,
+            platform_version: format!("ibi-{}", env!("CARGO_PKG_VERSION")),
+            email: email.map_or_else(|| format!("postmaster@{host}"), str::to_owned),
+            key,
+        };
+        let resolver = Resolver { url: service_of(url), registration };
+        self.resolver = Some((resolver.clone(), client.clone()));
+        self.tasks.push(tokio::spawn(async move { resolver.go_on_line(&client).await }));
+        Ok(())
+    }
+
+    pub(crate) fn router(&self) -> axum::Router {
+        web::router(Arc::clone(&self.site))
+    }
+
+    /// Done when the resolver knows that it goes off line: clients are not sent here any more before they are turned away.
+    pub(crate) fn leaving(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (site, resolver) = (Arc::clone(&self.site), self.resolver.clone());
         async move {
-            told.await;
-            tracing::info!("stopping");
             site.stop();
-            // Clients are not sent here any more before they are turned away.
-            if let Some(resolver) = resolver {
+            if let Some((resolver, client)) = resolver {
                 resolver.go_off_line(&client).await;
             }
         }
-    };
-    server::serve(listener, tls, limits, web::router(Arc::clone(&site)), stop).await;
-    tasks.into_iter().for_each(|task| task.abort());
-    lending.abort();
-    site.statistics().write();
-    say(format_args!("off line"));
-    Ok(Answer::Yes)
+    }
+
+    pub(crate) fn end(self) {
+        self.tasks.into_iter().for_each(|task| task.abort());
+        self.site.statistics().write();
+    }
 }
 
 /// What links say.
@@ -139,32 +175,12 @@ fn own_address(command: &Serve, listening: SocketAddr) -> Result<String, Failure
     }
 }
 
-fn registered(
-    command: &Serve,
-    url: &str,
-    key: Key,
-    address: &Address,
-    listening: SocketAddr,
-    holdings: &Holdings,
-) -> Resolver {
+/// The URL of a resolver's service: the norm's, unless it is said.
+fn service_of(url: &str) -> String {
     let base = url.trim_end_matches('/');
     let path = base.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
     let has_service = path.is_some_and(|path| matches!(address::split(path), Some((_, ""))));
-    let url = if has_service { base.to_owned() } else { format!("{base}/{NORMS_RESOLVER}") };
-    let host = address.archive.rsplit_once(':').map_or(address.archive.as_str(), |(host, _)| host);
-    let ip = listening.ip();
-    Resolver {
-        url,
-        registration: Registration {
-            address: address.archive.clone(),
-            service: holdings.settings().service.primary().to_owned(),
-            ip: if ip.is_unspecified() { IpAddr::from([127, 0, 0, 1]) } else { ip },
-            protocol: Protocol::Http,
-            platform_version: format!("ibi-{}", env!("CARGO_PKG_VERSION")),
-            email: command.email.clone().unwrap_or_else(|| format!("postmaster@{host}")),
-            key,
-        },
-    }
+    if has_service { base.to_owned() } else { format!("{base}/{NORMS_RESOLVER}") }
 }
 
 async fn tend(site: Arc<Site>) {
@@ -174,16 +190,4 @@ async fn tend(site: Arc<Site>) {
         let written = tokio::task::spawn_blocking(move || site.tend());
         let _ = written.await;
     }
-}
-
-/// Done when somebody says stop; listened for from the moment that this is called.
-fn told_to_stop() -> Result<impl Future<Output = ()>, Failure> {
-    let mut terminated = signal(SignalKind::terminate()).map_err(Failure::Serve)?;
-    let mut interrupted = signal(SignalKind::interrupt()).map_err(Failure::Serve)?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminated.recv() => {}
-            _ = interrupted.recv() => {}
-        }
-    })
 }

@@ -1,0 +1,80 @@
+//! The words of the pages, in two languages.
+
+use ibi_http::accept::Tongue;
+
+/// The words of a language.
+pub fn words(tongue: Tongue) -> &'static Words {
+    match tongue {
+        Tongue::English => &ENGLISH,
+        Tongue::Portuguese => &PORTUGUESE,
+    }
+}
+
+macro_rules! words {
+    ($($name:ident: $english:literal, $portuguese:literal;)*) => {
+        /// The words of the pages.
+        #[derive(Debug)]
+        pub struct Words {
+            pub(crate) lang: &'static str,
+            $(pub(crate) $name: &'static str,)*
+        }
+        const ENGLISH: Words = Words { lang: "en", $($name: $english,)* };
+        const PORTUGUESE: Words = Words { lang: "pt", $($name: $portuguese,)* };
+    };
+}
+
+words! {
+    resolver: "Resolver of persistent identifiers", "Resolvedor de identificadores persistentes";
+    skip: "Skip to the content", "Ir para o conteúdo";
+    other: "pt", "en";
+    other_name: "Português", "English";
+    ask: "An identifier (IBI), with modifiers if you like", "Um identificador (IBI), com modificadores se quiser";
+    go: "Go", "Ir";
+    archives: "Archives", "Arquivos";
+    no_archives: "No Archive is registered yet.", "Nenhum Arquivo foi registrado ainda.";
+    standing: "Standing", "Situação";
+    address: "Address", "Endereço";
+    modifiers: "Modifiers", "Modificadores";
+    modifier_metadata: "its metadata", "os seus metadados";
+    modifier_edition: "its last edition", "a sua última edição";
+    modifier_translation: "its translation", "a sua tradução";
+    item: "Item", "Item";
+    api: "API", "API";
+    found: "Found", "Encontrado";
+    bad: "Not an identifier, or not one that can be read", "Não é um identificador, ou não pode ser lido";
+    alert: "Several originals", "Vários originais";
+    alert_detail:
+        "More than one Archive claims to have the original of this item. Nobody is sent anywhere until it is clear which one is right; the operator of this resolver has been alerted.",
+        "Mais de um Arquivo afirma ter o original deste item. Ninguém é encaminhado até que se saiba qual está certo; o operador deste resolvedor foi alertado.";
+    removed: "Removed", "Removido";
+    removed_detail:
+        "This item was removed by its Archive. Its identifier stays, and will never name anything else.",
+        "Este item foi removido pelo seu Arquivo. O seu identificador permanece, e nunca nomeará outra coisa.";
+    not_found: "Not found", "Não encontrado";
+    no_item:
+        "No Archive that this resolver knows has this item. Look whether the identifier is complete.",
+        "Nenhum Arquivo que este resolvedor conhece tem este item. Verifique se o identificador está completo.";
+    no_relation:
+        "The item is known, but not in that edition, translation or format.",
+        "O item é conhecido, mas não nessa edição, tradução ou formato.";
+    no_file: "The item is known, but it has no such file.", "O item é conhecido, mas não tem esse arquivo.";
+    no_original: "The original is not there; copies are.", "O original não está disponível; há cópias.";
+    incomplete: "Not found just now", "Não encontrado neste momento";
+    incomplete_detail:
+        "Some Archives did not answer, and one of them may have it: try again in a moment.",
+        "Alguns Arquivos não responderam, e um deles pode tê-lo: tente novamente em instantes.";
+    cycle: "No end", "Sem fim";
+    cycle_repeats:
+        "The answers of the Archives lead in a circle.",
+        "As respostas dos Arquivos levam a um círculo.";
+    cycle_rounds:
+        "The answers of the Archives lead on and on.",
+        "As respostas dos Arquivos levam cada vez mais longe.";
+    offered: "What there is", "O que há";
+    copies: "Copies", "Cópias";
+    silent: "Archives that did not answer", "Arquivos que não responderam";
+    claims: "Archives that claim the original", "Arquivos que afirmam ter o original";
+    removed_by: "Removed, says the Archive", "Removido, diz o Arquivo";
+    chain: "The questions", "As perguntas";
+    explanation: "How the answer came about", "Como se chegou à resposta";
+}

@@ -1,0 +1,54 @@
+//! `ibi resolver alerts`.
+
+use ibi_resolver::shown::AlertShown;
+
+use crate::cli::resolver::Alerts;
+use crate::commands::archive::who;
+use crate::commands::resolver::{clock, open};
+use crate::exit::{Answer, Failure};
+use crate::io::{Output, printable, say};
+
+pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
+    let registry = open(&command.data)?;
+    let mut output = Output::new();
+    let alerts = match (command.resolve, &command.note) {
+        (Some(id), Some(note)) => {
+            let ended = registry.resolve_alert(id, &who(), note, clock()())?;
+            let Some(ended) = ended else {
+                say(format_args!("there is no alert {id}: `ibi resolver alerts --all` shows all"));
+                return Ok(Answer::No);
+            };
+            vec![ended]
+        }
+        _ => registry.alerts(command.all)?,
+    };
+    for alert in &alerts {
+        let shown = AlertShown::new(alert);
+        if command.json {
+            output.json(&shown)?;
+            continue;
+        }
+        let AlertShown { id, item, first_seen, last_seen, times, .. } = &shown;
+        let item = printable(item);
+        output.text(format_args!("{id}\t{item}\traised {times} times, {first_seen} to {last_seen}\n"))?;
+        for claim in &shown.claims {
+            let url = claim.url.as_deref().unwrap_or("-");
+            let updated = claim.timestamp.as_deref().unwrap_or("-");
+            let (archive, url, updated) = (printable(&claim.archive), printable(url), printable(updated));
+            output.text(format_args!("\t{archive} claims the original at {url}, updated {updated}\n"))?;
+        }
+        if let Some(end) = &shown.resolved {
+            output.text(format_args!(
+                "\tresolved {} by {}: {}\n",
+                end.at,
+                printable(&end.by),
+                printable(&end.note)
+            ))?;
+        }
+    }
+    output.flush()?;
+    if alerts.is_empty() {
+        say(format_args!("no alerts"));
+    }
+    Ok(Answer::Yes)
+}
