@@ -8,6 +8,7 @@
 //!   selecting and walking without it.
 //! - `ibi-benches online FOLDER IBI [NAME]`: the built binary on line, on one core, asked from the other, beside bare hyper
 //!   and nginx.
+//! - `ibi-benches resolve FOLDER`: resolving over 1, 10 and 100 Archives, beside a bare hyper connection to each.
 //! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading its answer.
 
 mod archive;
@@ -15,6 +16,8 @@ mod inputs;
 mod json;
 mod mint;
 mod online;
+#[cfg(feature = "resolve")]
+mod resolve;
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -39,13 +42,17 @@ fn main() -> ExitCode {
         ["archive", folder, ibi, name] => archive::compare(folder, ibi, Some(name)),
         ["online", folder, ibi] => online::compare(folder, ibi, None),
         ["online", folder, ibi, name] => online::compare(folder, ibi, Some(name)),
+        #[cfg(feature = "resolve")]
+        ["resolve", folder] => resolve::compare(folder),
+        #[cfg(feature = "resolve")]
+        ["archives", number, hung] => resolve::serve(number.parse().unwrap_or(1), hung.parse().unwrap_or(0)),
         ["bare", database] => online::serve_bare(database),
         ["json", ibi] => json::compare(ibi),
         ["mint", folder] => mint::compare(folder),
         ["count", operation, rounds] => count(operation, rounds.parse().unwrap_or(0)),
         _ => {
             eprintln!(
-                "usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | archive FOLDER IBI [NAME] | online FOLDER IBI [NAME] | json IBI"
+                "usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | archive FOLDER IBI [NAME] | online FOLDER IBI [NAME] | resolve FOLDER | json IBI"
             );
             ExitCode::from(2)
         }

@@ -28,15 +28,15 @@ pub fn compare(folder: &str, ibi: &str, name: Option<&str>) -> ExitCode {
 }
 
 /// A server on the first core, stopped when it is dropped.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     /// Host and port.
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Server {
     /// Starts a command that prints its address when it listens.
-    fn start(command: &[&str]) -> Self {
+    pub(crate) fn start(command: &[&str]) -> Self {
         let mut child = Command::new("taskset")
             .args(["-c", "0"])
             .args(command)
@@ -77,7 +77,7 @@ fn processor(process: u32) -> f64 {
     ticks as f64 / 100.0
 }
 
-fn pin(process: u32, core: u32) {
+pub(crate) fn pin(process: u32, core: u32) {
     let pinned = Command::new("taskset")
         .args(["-a", "-cp", &core.to_string(), &process.to_string()])
         .stdout(Stdio::null())

@@ -2,10 +2,12 @@
 //! panics, and what is read can be written and read again.
 #![no_main]
 
+use ibi_protocol::analysis::{Answer, ArchiveId, Asked, Decision, Said, Wanted, check, decide};
 use ibi_protocol::{FilePath, Limits, Pairs, PersistentUrl, Relation, Request, Verbs, words};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(pairs) = Pairs::read(bytes, &Limits::default()) {
+        resolve(&pairs);
         let written = pairs.to_string();
         let again = Pairs::read(written.as_bytes(), &Limits::default()).expect("what was written");
         assert_eq!(again.to_string(), written, "a list of pairs comes back");
@@ -38,3 +40,23 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert_eq!(again.to_string(), written, "a persistent URL comes back");
     }
 });
+
+/// What any answer leads to: no client is sent to a host that is not the Archive's.
+fn resolve(pairs: &Pairs) {
+    const LABEL: &str = "8JMKD3MGP8W/35MMLL8";
+    let service = "a.br/b/2009/02.16.17.46".parse().expect("a label");
+    for verbs in ["", "GetLastEdition", "GetTranslation", "GetMetadata(oai_dc)"] {
+        let mut wanted = Wanted::new(LABEL.parse().expect("a label"));
+        wanted.verbs = Verbs::parse(verbs).expect("verbs");
+        let hosts = ["b.a.br".to_owned()];
+        let asked = Asked { label: &wanted.label, verbs: &wanted.verbs, service: &service, hosts: &hosts };
+        let said = Said::from(check(pairs, &asked));
+        let decision = decide(&[Answer { archive: ArchiveId(1), said }], &wanted);
+        if let Decision::Found(found) = decision {
+            let url = found.url.to_ascii_lowercase();
+            let rest = url.strip_prefix("http://b.a.br").or(url.strip_prefix("https://b.a.br"));
+            let rest = rest.expect("the Archive's own host");
+            assert!(rest.is_empty() || rest.starts_with(['/', ':', '?', '#']), "{url}");
+        }
+    }
+}
