@@ -220,6 +220,28 @@ fn removal_is_explicit_and_leaves_a_tombstone() {
     assert_eq!(ours.archive("export", &[&rep, "--out", &ours.path("bag").display().to_string()]).status, 4);
 }
 
+/// Clause 2.1: the bytes of what was removed stay for the time of grace that the operator sets.
+#[test]
+fn bytes_of_removed_items_go_when_their_grace_is_over() {
+    let ours = Ours::new();
+    let [gone, kept] = ["gone", "kept"].map(|name| {
+        let folder = ours.folder(&[("a.txt", name.as_bytes())]);
+        text(&ours.deposit(&folder, &["--dc", &format!("title={name}")]), "rep")
+    });
+    assert_eq!(ours.archive("remove", &[&gone, "--reason", "a mistake", "--yes"]).status, 0);
+    let purge = |arguments: &[&str]| ours.archive("purge", &[&["--older-than"], arguments].concat());
+    assert_eq!(purge(&["90d", "--yes"]).stdout, "", "its grace is not over");
+    assert_eq!(text(&purge(&["0d"]).json()[0], "rep"), gone);
+    assert_eq!(shell("grep -rlw gone tree | grep -c /doc/ || true", &ours.path("data")).trim(), "1");
+    let purged = purge(&["0d", "--yes"]).json();
+    assert_eq!((purged.len(), &purged[0]["removed"]["purged"]), (1, &Value::Bool(true)));
+    assert_eq!(text(&purged[0]["removed"], "reason"), "a mistake", "why it was removed stays");
+    assert_eq!(shell("grep -rlw gone tree | grep -c /doc/ || true", &ours.path("data")).trim(), "0");
+    assert_eq!(purge(&["0d", "--yes"]).stdout, "", "once");
+    assert_eq!(text(&ours.archive("show", &[&kept]).json()[0], "state"), "Original");
+    assert_eq!(purge(&["soon"]).status, 2);
+}
+
 #[test]
 fn a_table_is_reported_row_by_row_and_never_deposited_twice() {
     let ours = Ours::new();

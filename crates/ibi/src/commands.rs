@@ -35,6 +35,7 @@ pub(crate) fn run(command: Command) -> Result<Answer, Failure> {
         Command::Archive(Archive::Show(command)) => archive::show::run(&command),
         Command::Archive(Archive::List(command)) => archive::list::run(&command),
         Command::Archive(Archive::Remove(command)) => archive::remove::run(&command),
+        Command::Archive(Archive::Purge(command)) => archive::purge::run(&command),
         Command::Archive(Archive::Export(command)) => archive::export::run(&command),
         Command::Archive(Archive::Audit(command)) => archive::audit::run(&command),
         Command::Archive(Archive::Rebuild(command)) => archive::rebuild::run(&command),

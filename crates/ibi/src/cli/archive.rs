@@ -19,6 +19,7 @@ pub(crate) enum Archive {
     Show(Show),
     List(List),
     Remove(Remove),
+    Purge(Purge),
     Export(Export),
     Audit(Audit),
     Rebuild(Rebuild),
@@ -222,6 +223,26 @@ pub(crate) struct Remove {
     pub(crate) json: bool,
 }
 
+/// Destroy the bytes of items that were removed longer ago than a time of grace
+///
+/// `remove` leaves the bytes among an item's versions, so that a mistake can be looked into. This lists the items whose grace is over;
+/// with `--yes` it destroys their bytes, as `remove --purge` does at once. Tombstones stay. To be run now and then, by cron for example.
+#[derive(Args)]
+#[command(after_help = "Example:\n  ibi archive purge --data archive --older-than 90d --yes")]
+pub(crate) struct Purge {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The time of grace, in days: 90d
+    #[arg(long, value_name = "DAYS", value_parser = days)]
+    pub(crate) older_than: u32,
+    /// Yes, really
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print one JSON object an item
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Write an item as a bag (BagIt), every byte checked
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive export 8JMKD3MGP8W/34PGRBS --data archive --out bag")]
@@ -339,4 +360,9 @@ fn rate(text: &str) -> Result<u64, &'static str> {
         _ => return Err(SHAPE),
     };
     number.checked_mul(factor).filter(|rate| *rate > 0).ok_or(SHAPE)
+}
+
+fn days(text: &str) -> Result<u32, &'static str> {
+    let number = text.strip_suffix('d').and_then(|number| number.parse().ok());
+    number.ok_or("a number of days, as in 90d")
 }

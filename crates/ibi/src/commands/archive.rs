@@ -6,6 +6,7 @@ mod describe;
 pub(super) mod export;
 pub(super) mod init;
 pub(super) mod list;
+pub(super) mod purge;
 pub(super) mod rebuild;
 pub(super) mod remove;
 pub(super) mod serve;
