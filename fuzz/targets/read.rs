@@ -2,13 +2,25 @@
 //! written and read again.
 #![no_main]
 
+use std::path::PathBuf;
+
 use ibi_archive::access::Access;
 use ibi_archive::bag::{Algorithm, Kind, ManifestName, Version, read_info, write_info};
 use ibi_archive::dublin_core::DublinCore;
 use ibi_archive::language::Language;
+use ibi_archive::table::Table;
+use ibi_store::digests::hex;
+use ibi_store::journal::{Journal, Position, Told};
 use ibi_store::ocfl::{Inventory, logical, raw};
+use sha2::Digest as _;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    // What is read from files only: the first byte says of which kind. Files are slow, so others go without.
+    match bytes {
+        [b'J', line @ ..] => return journal(line),
+        [b'T', table @ ..] => return drop(Table::open(&file("table.csv", table))),
+        _ => {}
+    }
     if let Ok(name) = logical(bytes) {
         assert_eq!(raw(&name), bytes, "a name comes back");
     }
@@ -37,3 +49,30 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let _ = write_info(pairs.iter().map(|(label, value)| (label.as_str(), value.as_str())));
     }
 });
+
+/// A journal of this line, with the right checksum if the bytes have none: what is read has a number, and is whole.
+fn journal(line: &[u8]) {
+    let Ok(text) = std::str::from_utf8(line) else { return };
+    let sum = hex(&sha2::Sha256::digest(text.as_bytes()));
+    let whole = format!("ibi journal, format 1\n{text} sha256={}\n{text}", &sum[..16]);
+    let folder = file("journal", whole.as_bytes()).parent().expect("a folder").to_owned();
+    let mut entries = Vec::new();
+    let read = Journal::read(&folder, Position::START, &mut |told| {
+        entries.push(told);
+        Ok(())
+    });
+    if let (Ok(reading), [Told::Entry(entry), ..]) = (read, &entries[..]) {
+        assert_eq!((entry.change, reading.end.next), (1, 2), "lines are numbered");
+    }
+}
+
+/// A file of these bytes, in memory where there is such a place.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let folder = place.join(format!("ibi-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("room for a folder");
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).expect("room for a file");
+    path
+}
