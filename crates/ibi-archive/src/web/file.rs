@@ -25,10 +25,10 @@ use crate::item::unhex;
 const HASHING: usize = 4;
 
 /// Blocks in memory, waiting for clients to take them.
-const HELD: usize = 96;
+const HELD: usize = 64;
 
 /// What a client gets at a time when those are all held by others: the block is checked again for each piece.
-const PIECE: usize = 128 << 10;
+const PIECE: usize = 16 << 10;
 
 /// Buffers that are kept for the next.
 const SPARE: usize = 32;

@@ -1,9 +1,9 @@
 //! 4.2 steps 3 to 6: what follows from the answers.
 
-use ibi_protocol::FilePath;
 use ibi_protocol::analysis::{
     AcceptedLanguages, ArchiveId, Claimed, Decision, Endless, MOST_ROUNDS, Wanted, suspects,
 };
+use ibi_protocol::{FilePath, PersistentUrl};
 
 use crate::federation::{ITEM, SECOND, THIRD, again, answer, decided, outcome, wanted};
 
@@ -20,6 +20,16 @@ fn reads(modifiers: &str, header: &str) -> Wanted {
 
 fn over(wanted: Wanted) -> Wanted {
     Wanted { grace_over: true, ..wanted }
+}
+
+#[test]
+fn clause_4_2_1_all_that_a_persistent_url_asks_for_is_captured() {
+    let query = "ibiurl.requireditemstatus=Original&page=2";
+    let url = PersistentUrl::parse(&format!("/{ITEM}!/a.pdf"), Some(query)).unwrap();
+    let languages = AcceptedLanguages::parse("pt-BR, en;q=0.5");
+    let captured = Wanted::of(&url, languages.clone());
+    let file = FilePath::new(b"/a.pdf").unwrap();
+    assert_eq!(captured, Wanted { file, original: true, languages, ..wanted("!") });
 }
 
 #[test]
