@@ -67,7 +67,8 @@ impl Tongue {
         best.0
     }
 
-    fn named(name: &str) -> Option<Self> {
+    /// The tongue of this code, if it is one of ours.
+    pub fn named(name: &str) -> Option<Self> {
         match name.get(..2)?.to_ascii_lowercase().as_str() {
             "pt" => Some(Self::Portuguese),
             "en" => Some(Self::English),

@@ -8,6 +8,7 @@ mod address;
 mod connection;
 mod guard;
 mod lookup;
+mod metered;
 mod pool;
 
 use std::fmt;

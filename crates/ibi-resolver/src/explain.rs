@@ -213,3 +213,6 @@ impl Explanation {
 fn micros(began: Instant, now: Instant) -> u64 {
     u64::try_from(now.duration_since(began).as_micros()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,7 +79,7 @@ impl<A: Ask> Inclusion<A> {
                 Err(answer) => return answer,
             },
             Request::Exclusion(registration) => match inner.authentic(registration, client).await {
-                Ok(service) => inner.exclude(service).await,
+                Ok(service) => inner.exclude(service, &registration.address).await,
                 Err(answer) => return answer,
             },
             other => {
@@ -138,8 +138,16 @@ impl<A: Ask> Inner<A> {
         Ok(Answer::ok(&[("status.archive", "included"), ("status.confirmation", confirmation)]))
     }
 
-    async fn exclude(&self, service: Label) -> Result<Answer, RegistryError> {
+    /// An Archive that has moved meanwhile stays on line: it is the one it left behind that goes.
+    async fn exclude(&self, service: Label, address: &str) -> Result<Answer, RegistryError> {
         let (registry, now) = (self.registry.clone(), (self.clock)());
+        if registry
+            .find(&service)
+            .is_some_and(|archive| archive.address.as_deref().is_some_and(|now| now != address))
+        {
+            tracing::info!(%service, address, "an exclusion from where it is no longer");
+            return Ok(Answer::ok(&[("status.archive", "excluded")]));
+        }
         let archive = blocking(move || registry.exclude(&service, now)).await?;
         tracing::info!(service = %archive.service, "excluded");
         Ok(Answer::ok(&[("status.archive", "excluded")]))

@@ -111,7 +111,11 @@ impl Told {
             Outcome::Incomplete { silent, otherwise } => {
                 let known = told("incomplete", words.incomplete, "").with(otherwise, words);
                 Self {
-                    detail: format!("{} {}", words.incomplete_detail, known.detail),
+                    detail: match otherwise {
+                        // Nothing is known: nothing is said but that.
+                        NotFound::Item => words.incomplete_detail.to_owned(),
+                        _ => format!("{} {}", known.detail, words.incomplete_detail),
+                    },
                     silent: silent.iter().map(|(archive, _)| service(archive)).collect(),
                     ..known
                 }
@@ -194,3 +198,6 @@ impl Told {
 fn service(archive: &Archive) -> String {
     archive.service.spelling().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

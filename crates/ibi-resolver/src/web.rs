@@ -29,6 +29,7 @@ pub fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/", get(pages::home))
         .route("/style.css", get(page::style))
+        .route("/robots.txt", get(|| async { "User-agent: *\nDisallow: /api/\n" }))
         .route("/livez", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(figures))

@@ -9,6 +9,17 @@ use ibi_protocol::{Pairs, Registration, Request};
 const FIRST: Duration = Duration::from_secs(1);
 const MOST: Duration = Duration::from_secs(300);
 
+/// Between two times that a resolver is told again what it has confirmed.
+const RENEWED: Duration = Duration::from_secs(600);
+
+/// Why a resolver has not heard.
+enum Failed {
+    /// It does not know us, or not by this key.
+    Refused,
+    /// It is not reached, or says what cannot be understood.
+    Silent(String),
+}
+
 /// How long going off line waits for the resolver.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -25,14 +36,21 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Tells the resolver that the Archive is on line, until it has confirmed it.
+    /// Tells the resolver that the Archive is on line: again and again until it has confirmed it, and now and then after that,
+    /// for it may have lost us, or another may have spoken in our name. It never ends.
     pub async fn go_on_line(&self, client: &Client) {
         let mut wait = FIRST;
+        let mut confirmed = false;
         loop {
             match self.ask(client, Request::Inclusion(self.registration.clone())).await {
                 Ok(pairs) if pairs.get("status.confirmation") == Some("successful") => {
-                    tracing::info!(resolver = self.url, "on line: the resolver has confirmed it");
-                    return;
+                    if !confirmed {
+                        tracing::info!(resolver = self.url, "on line: the resolver has confirmed it");
+                    }
+                    confirmed = true;
+                    wait = FIRST;
+                    tokio::time::sleep(RENEWED).await;
+                    continue;
                 }
                 Ok(pairs) => {
                     // Only these: whatever else is said may be what we sent, the key with it.
@@ -44,10 +62,19 @@ impl Resolver {
                         "the resolver has not confirmed; tried again"
                     );
                 }
-                Err(error) => {
+                Err(Failed::Refused) => {
+                    tracing::error!(
+                        resolver = self.url,
+                        "refused: the Archive is not registered there, or the key is wrong; ask the resolver's operator \
+                         (`ibi resolver register`). Tried again, slowly"
+                    );
+                    wait = MOST;
+                }
+                Err(Failed::Silent(error)) => {
                     tracing::warn!(resolver = self.url, error, "the resolver is not reached; tried again");
                 }
             }
+            confirmed = false;
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(MOST);
         }
@@ -61,17 +88,24 @@ impl Resolver {
                 tracing::info!(resolver = self.url, "off line: the resolver knows");
             }
             Ok(Ok(_)) => tracing::warn!(resolver = self.url, "the resolver did not take us off its list"),
-            Ok(Err(error)) => tracing::warn!(resolver = self.url, error, "the resolver is not reached"),
+            Ok(Err(Failed::Refused)) => tracing::warn!(resolver = self.url, "the resolver refused"),
+            Ok(Err(Failed::Silent(error))) => {
+                tracing::warn!(resolver = self.url, error, "the resolver is not reached");
+            }
             Err(_) => tracing::warn!(resolver = self.url, "the resolver does not answer"),
         }
     }
 
-    async fn ask(&self, client: &Client, request: Request) -> Result<Pairs, String> {
+    async fn ask(&self, client: &Client, request: Request) -> Result<Pairs, Failed> {
         let url = format!("{}?{}", self.url, request.to_query());
-        let (status, answer) = client.get(&url, LONGEST).await.map_err(|error| error.to_string())?;
-        if !status.is_success() {
-            return Err(format!("it answered {status}"));
+        let silent = |error: &dyn std::fmt::Display| Failed::Silent(error.to_string());
+        let (status, answer) = client.get(&url, LONGEST).await.map_err(|error| silent(&error))?;
+        if matches!(status.as_u16(), 403 | 429) {
+            return Err(Failed::Refused);
         }
-        Pairs::read(&answer, &ibi_protocol::Limits::default()).map_err(|error| error.to_string())
+        if !status.is_success() {
+            return Err(Failed::Silent(format!("it answered {status}")));
+        }
+        Pairs::read(&answer, &ibi_protocol::Limits::default()).map_err(|error| silent(&error))
     }
 }

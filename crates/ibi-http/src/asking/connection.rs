@@ -13,15 +13,23 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use super::metered::{Left, Metered};
 use super::{AskError, LONGEST};
 
 /// The most bytes that are buffered of a head.
 const HEAD: usize = 64 * 1024;
 
+/// The most pieces that a body may come in: one that comes byte by byte costs far more than it is long.
+const PIECES: usize = 1024;
+
+/// The most bytes of one answer, whatever they are: head, interim answers, body and what divides it.
+const IN_ALL: usize = HEAD + 2 * LONGEST;
+
 pub(super) struct Connection {
     sender: http1::SendRequest<Empty<Bytes>>,
     /// Nothing once it has ended.
-    driver: Option<http1::Connection<TokioIo<TcpStream>, Empty<Bytes>>>,
+    driver: Option<http1::Connection<TokioIo<Metered>, Empty<Bytes>>>,
+    left: Left,
 }
 
 /// Why a question has no answer.
@@ -42,9 +50,11 @@ impl Failed {
 
 impl Connection {
     pub(super) async fn new(stream: TcpStream) -> Result<Self, AskError> {
-        let made = http1::Builder::new().max_buf_size(HEAD).handshake(TokioIo::new(stream)).await;
+        let left = Left::default();
+        let metered = TokioIo::new(Metered::new(stream, left.clone()));
+        let made = http1::Builder::new().max_buf_size(HEAD).handshake(metered).await;
         let (sender, driver) = made.map_err(|error| silent(&error))?;
-        Ok(Self { sender, driver: Some(driver) })
+        Ok(Self { sender, driver: Some(driver), left })
     }
 
     /// Lets go on what can go on.
@@ -68,6 +78,7 @@ impl Connection {
         path: PathAndQuery,
         host: HeaderValue,
     ) -> Result<(StatusCode, Bytes), Failed> {
+        self.left.set(IN_ALL);
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = Uri::from(path);
         request.headers_mut().insert(header::HOST, host);
@@ -98,6 +109,7 @@ impl Connection {
         }
         let mut first = Bytes::new();
         let mut all = BytesMut::new();
+        let mut pieces = 0;
         poll_fn(|cx| {
             // Polling the body tells the driver that it is wanted: so once more, rather than to be woken for it.
             let mut told = false;
@@ -105,6 +117,11 @@ impl Connection {
                 self.drive(cx);
                 match Pin::new(&mut body).poll_frame(cx) {
                     Poll::Ready(Some(Ok(frame))) => {
+                        pieces += 1;
+                        if pieces > PIECES {
+                            let many = format!("it comes in more than {PIECES} pieces");
+                            return Poll::Ready(Err(AskError::Silent(many)));
+                        }
                         let Ok(piece) = frame.into_data() else { continue };
                         if first.len() + all.len() + piece.len() > LONGEST {
                             return Poll::Ready(Err(AskError::TooLong { most: LONGEST }));

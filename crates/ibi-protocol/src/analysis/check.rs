@@ -195,7 +195,7 @@ fn safe(url: &str, hosts: &[String]) -> Result<(), CheckError> {
     if url.len() > LONGEST_URL {
         return Err(wrong("it is too long"));
     }
-    if !url.bytes().all(|c| c.is_ascii_graphic() && c != b'\\') {
+    if !url.bytes().all(|c| c.is_ascii_graphic() && !b"\\\"<>`".contains(&c)) {
         return Err(wrong("it has a character that no URL has"));
     }
     let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("it is not absolute"))?;

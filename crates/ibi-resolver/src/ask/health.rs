@@ -67,11 +67,14 @@ impl Record {
         }
     }
 
-    pub(crate) fn failed(&self) {
+    /// Gives how many there are now in a row.
+    pub(crate) fn failed(&self) -> u32 {
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         // Once: who asks often must not wake the other at every failure.
-        if self.failures.fetch_add(1, Ordering::Relaxed) + 1 == SUSPECT {
+        if failures == SUSPECT {
             self.shared.noticed.notify_one();
         }
+        failures
     }
 }
 

@@ -101,14 +101,24 @@ struct Watch<'a> {
 impl Watch<'_> {
     fn over(mut self, answered: bool) {
         self.is_over = true;
-        if answered { self.known.record.answered() } else { self.known.record.failed() }
+        if answered { self.known.record.answered() } else { self.known.failed() }
     }
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if !self.is_over && self.since.elapsed() >= SLOW {
-            self.known.record.failed();
+            self.known.failed();
+        }
+    }
+}
+
+impl Known {
+    /// Told to the operator as a figure, and the first time in a row as a line.
+    fn failed(&self) {
+        metrics::counter!("ibi_archive_failures_total", "archive" => self.spelling.clone()).increment(1);
+        if self.record.failed() == 1 {
+            tracing::warn!(archive = self.spelling, address = self.address, "did not answer");
         }
     }
 }

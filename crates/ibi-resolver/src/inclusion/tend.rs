@@ -121,7 +121,8 @@ impl<A: Ask> Inner<A> {
             let (is, was) =
                 (if yes { Standing::OnLine } else { Standing::Unconfirmed }, entry.archive.standing);
             if is != was {
-                tracing::info!(service = %entry.archive.service, standing = is.as_str(), "confirmed anew");
+                let what = if yes { "confirmed anew" } else { "no longer confirmed: it is not asked" };
+                tracing::warn!(service = %entry.archive.service, standing = is.as_str(), "{what}");
             }
         }
         self.settle(id, turn, yes);

@@ -111,7 +111,13 @@ impl World {
     }
 
     async fn exclude(&self) -> String {
-        shown(&self.inclusion.handle(Request::Exclusion(registration(SERVICE, "a.br", KEY)), client()).await)
+        let archive = self.registry.find(&SERVICE.parse().unwrap()).unwrap();
+        self.exclude_from(archive.address.as_deref().unwrap_or("a.br")).await
+    }
+
+    async fn exclude_from(&self, address: &str) -> String {
+        let request = Request::Exclusion(registration(SERVICE, address, KEY));
+        shown(&self.inclusion.handle(request, client()).await)
     }
 }
 
@@ -153,6 +159,9 @@ async fn clause_3_3_inclusion_and_exclusion() {
         (archive.address.as_deref(), archive.email.as_deref()),
         (Some("here.br:8080"), Some("adm@a.br"))
     );
+    // One that it left behind goes: it is no longer there.
+    assert_eq!(world.exclude_from("before.br").await, "200 status.archive excluded");
+    assert_eq!(world.stands(), Standing::OnLine);
     assert_eq!(world.exclude().await, "200 status.archive excluded");
     assert_eq!(world.stands(), Standing::OffLine);
     for plays in

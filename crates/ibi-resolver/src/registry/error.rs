@@ -17,6 +17,12 @@ pub enum RegistryError {
         /// What is wrong.
         what: &'static str,
     },
+    /// Another server works with it.
+    #[error("a server has the resolver in {} on line already: stop it first", .data.display())]
+    Served {
+        /// The data folder.
+        data: std::path::PathBuf,
+    },
     /// No such Archive.
     #[error("{service} is not registered here: `ibi resolver register` registers an Archive")]
     Unknown {
@@ -64,7 +70,11 @@ impl RegistryError {
     /// Whether nothing failed: there is a registry where none may be, none where one must be, or one of a newer program.
     pub fn is_refusal(&self) -> bool {
         use ibi_store::registry::RegistryError as Store;
-        matches!(self, Self::Store(Store::Exists { .. } | Store::Missing { .. } | Store::Newer { .. }))
+        matches!(
+            self,
+            Self::Served { .. }
+                | Self::Store(Store::Exists { .. } | Store::Missing { .. } | Store::Newer { .. })
+        )
     }
 }
 

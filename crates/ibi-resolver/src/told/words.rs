@@ -48,8 +48,8 @@ words! {
         "Mais de um Arquivo afirma ter o original deste item. Ninguém é encaminhado até que se saiba qual está certo; o operador deste resolvedor foi alertado.";
     removed: "Removed", "Removido";
     removed_detail:
-        "This item was removed by its Archive. Its identifier stays, and will never name anything else.",
-        "Este item foi removido pelo seu Arquivo. O seu identificador permanece, e nunca nomeará outra coisa.";
+        "An Archive says that it removed this item, and no other that answered has it. Its identifier stays, and will never name anything else.",
+        "Um Arquivo diz que removeu este item, e nenhum outro que respondeu o tem. O seu identificador permanece, e nunca nomeará outra coisa.";
     not_found: "Not found", "Não encontrado";
     no_item:
         "No Archive that this resolver knows has this item. Look whether the identifier is complete.",

@@ -7,7 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
-use ibi_http::accept::{Tongue, value};
+use ibi_http::accept::value;
 use ibi_http::{Problem, paced};
 use ibi_id::Label;
 use ibi_protocol::{Key, PersistentUrl};
@@ -19,6 +19,7 @@ use crate::registry::{Registry, RegistryError};
 use crate::resolve::Asked;
 use crate::shown::{AlertShown, ArchiveShown};
 use crate::told::Told;
+use crate::web::pages::tongue;
 use crate::web::resolve::accepted;
 use crate::web::site::{Role, Site};
 
@@ -59,21 +60,22 @@ async fn resolve(State(site): State<Arc<Site>>, request: Request) -> Result<Resp
     let Some(url) = query.and_then(|query| value(query, "url")) else {
         return Err(Problem::bad_request("say `url=`: a persistent URL from its path on, percent-encoded"));
     };
-    let explain = query.and_then(|query| value(query, "explain")).is_some_and(|explain| explain == "true");
+    let explain = flag(query, "explain")?;
     let (path, passed) =
         url.split_once('?').map_or((url.as_str(), None), |(path, query)| (path, Some(query)));
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let parsed =
         PersistentUrl::parse(&path, passed).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let base = &site.public_url;
     let asked = Asked {
-        persistent: format!("{}{path}", site.public_url),
+        persistent: passed.map_or_else(|| format!("{base}{path}"), |passed| format!("{base}{path}?{passed}")),
         languages: accepted(&request.headers),
         client: site.clients(&request),
         url: parsed,
         explain,
     };
     let resolution = site.resolver.resolve(asked).await;
-    let told = Told::new(&resolution.outcome, Tongue::of(&request.headers, query));
+    let told = Told::new(&resolution.outcome, tongue(&request.headers, query));
     Ok(axum::Json(json!({ "outcome": told, "explanation": resolution.explanation })).into_response())
 }
 
@@ -123,7 +125,7 @@ async fn retire(State(site): State<Arc<Site>>, request: Request) -> Result<Respo
 
 async fn alerts(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     operator(&site, request.headers())?;
-    let all = request.uri().query().and_then(|query| value(query, "all")).is_some_and(|all| all == "true");
+    let all = flag(request.uri().query(), "all")?;
     let alerts = aside(&site, move |registry| registry.alerts(all)).await?;
     let shown: Vec<_> = alerts.iter().map(AlertShown::new).collect();
     Ok(axum::Json(json!({ "alerts": shown })).into_response())
@@ -183,6 +185,15 @@ fn operator(site: &Site, headers: &HeaderMap) -> Result<String, Problem> {
     Ok(token.name)
 }
 
+/// A pair of the query that is `true` or `false`; without it, `false`.
+fn flag(query: Option<&str>, name: &str) -> Result<bool, Problem> {
+    match query.and_then(|query| value(query, name)).as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Problem::bad_request(format!("`{name}` is true or false"))),
+    }
+}
+
 fn label(text: &str) -> Result<Label, Problem> {
     text.parse().map_err(|error: ibi_id::ParseError| refused(format!("the service: {error}")))
 }
@@ -227,3 +238,6 @@ async fn aside<T: Send + 'static>(
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use ibi_http::accept::{Tongue, value};
 use ibi_http::page;
@@ -14,10 +14,14 @@ use crate::explain::Explanation;
 use crate::told::{Told, Words, words};
 use crate::web::site::Site;
 
+/// Says the language of pages in a query.
+const LANG: &str = "ibiurl.lang";
+
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home<'a> {
     words: &'a Words,
+    switch: String,
     archives: &'a [Arc<Archive>],
 }
 
@@ -25,6 +29,7 @@ struct Home<'a> {
 #[template(path = "outcome.html")]
 struct OutcomePage<'a> {
     words: &'a Words,
+    switch: String,
     told: &'a Told,
     lists: Vec<(&'a str, Vec<(String, bool)>)>,
 }
@@ -33,6 +38,7 @@ struct OutcomePage<'a> {
 #[template(path = "explanation.html")]
 struct ExplanationPage<'a> {
     words: &'a Words,
+    switch: String,
     text: String,
     explanation: &'a Explanation,
 }
@@ -42,9 +48,16 @@ pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Res
     let (headers, query) = (request.headers(), request.uri().query());
     if let Some(ibi) = query.and_then(|query| value(query, "ibi")) {
         // Whatever it is, it is one path on this host, and is read there.
-        let path = ibi.trim().trim_start_matches(['/', '\\']);
-        let path: String = path.chars().filter(|c| c.is_ascii_graphic()).collect();
-        return Redirect::to(&format!("/{path}")).into_response();
+        let path: String = ibi.chars().filter(char::is_ascii_graphic).collect();
+        // A whole persistent URL, of whatever resolver, is as good as its path.
+        let host = path
+            .split_once("://")
+            .and_then(|(scheme, rest)| matches!(scheme, "http" | "https").then_some(rest));
+        let path = host.map_or(path.clone(), |rest| {
+            rest.split_once('/').map_or_else(String::new, |(_, path)| path.to_owned())
+        });
+        // Browsers read `//host` and `/\host` as another host.
+        return Redirect::to(&format!("/{}", path.trim_start_matches(['/', '\\']))).into_response();
     }
     let archives: Vec<Arc<Archive>> = site
         .registry
@@ -53,20 +66,38 @@ pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Res
         .filter(|archive| archive.standing != Standing::Retired)
         .cloned()
         .collect();
-    let words = words(Tongue::of(headers, query));
-    page_of(StatusCode::OK, &Home { words, archives: &archives })
+    let tongue = tongue(headers, query);
+    let (words, switch) = (words(tongue), switch(tongue, query));
+    page_of(StatusCode::OK, &Home { words, switch, archives: &archives })
 }
 
 /// What a resolution came to, if nobody is sent anywhere.
-pub(super) fn outcome(status: StatusCode, told: &Told, tongue: Tongue) -> Response {
-    let words = words(tongue);
-    page_of(status, &OutcomePage { words, told, lists: told.lists(words) })
+pub(super) fn outcome(status: StatusCode, told: &Told, tongue: Tongue, query: Option<&str>) -> Response {
+    let (words, switch) = (words(tongue), switch(tongue, query));
+    page_of(status, &OutcomePage { words, switch, told, lists: told.lists(words) })
 }
 
 /// How an answer came about.
-pub(super) fn explanation(explanation: &Explanation, tongue: Tongue) -> Response {
+pub(super) fn explanation(explanation: &Explanation, tongue: Tongue, query: Option<&str>) -> Response {
+    let (words, switch) = (words(tongue), switch(tongue, query));
     let text = explanation.to_string();
-    page_of(StatusCode::OK, &ExplanationPage { words: words(tongue), text, explanation })
+    page_of(StatusCode::OK, &ExplanationPage { words, switch, text, explanation })
+}
+
+/// The language of a page: what the query says in a name that is not passed on to items (4.1), or what the client likes.
+pub(super) fn tongue(headers: &HeaderMap, query: Option<&str>) -> Tongue {
+    let said = query.and_then(|query| value(query, LANG));
+    said.as_deref().and_then(Tongue::named).unwrap_or_else(|| Tongue::of(headers, None))
+}
+
+/// The query of the same page in the other language.
+fn switch(tongue: Tongue, query: Option<&str>) -> String {
+    let pairs = query.unwrap_or_default().split('&');
+    let is_other = |pair: &&str| !pair.is_empty() && pair.split('=').next() != Some(LANG);
+    let mut pairs: Vec<&str> = pairs.filter(is_other).collect();
+    let lang = format!("{LANG}={}", words(tongue).other);
+    pairs.push(&lang);
+    pairs.join("&")
 }
 
 fn page_of(status: StatusCode, template: &impl Template) -> Response {

@@ -37,7 +37,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         Ok(url) => url,
         Err(error) => {
             metrics::counter!("ibi_resolutions_total", "status" => "400").increment(1);
-            return bad(headers, query.as_deref(), error.to_string());
+            return bad(headers, request.uri.query(), error.to_string());
         }
     };
     let asked = Asked {
@@ -49,7 +49,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
     };
     let resolution = site.resolver.resolve(asked).await;
     count(resolution.outcome.status());
-    answer(headers, query.as_deref(), &resolution)
+    answer(headers, request.uri.query(), &resolution)
 }
 
 /// The configured base, then path and query as they came (3.5).
@@ -86,7 +86,7 @@ fn count(status: u16) {
 
 /// What is no persistent URL: 400, which rule and where.
 fn bad(headers: &HeaderMap, query: Option<&str>, detail: String) -> Response {
-    let tongue = Tongue::of(headers, query);
+    let tongue = pages::tongue(headers, query);
     let told = Told {
         kind: "urn:ibi:problem:bad-request".to_owned(),
         title: words(tongue).bad,
@@ -94,16 +94,16 @@ fn bad(headers: &HeaderMap, query: Option<&str>, detail: String) -> Response {
         detail,
         ..Told::default()
     };
-    tell(headers, tongue, &told)
+    tell(headers, query, tongue, &told)
 }
 
 fn answer(headers: &HeaderMap, query: Option<&str>, resolution: &Resolution) -> Response {
-    let tongue = Tongue::of(headers, query);
+    let tongue = pages::tongue(headers, query);
     if let Some(explanation) = &resolution.explanation {
         let mut response = match Taste::of(headers) {
             Taste::Json => axum::Json(explanation).into_response(),
             Taste::Text => explanation.to_string().into_response(),
-            Taste::Page => pages::explanation(explanation, tongue),
+            Taste::Page => pages::explanation(explanation, tongue, query),
         };
         fresh(&mut response);
         return response;
@@ -116,14 +116,14 @@ fn answer(headers: &HeaderMap, query: Option<&str>, resolution: &Resolution) -> 
         fresh(&mut response);
         return response;
     }
-    tell(headers, tongue, &Told::new(&resolution.outcome, tongue))
+    tell(headers, query, tongue, &Told::new(&resolution.outcome, tongue))
 }
 
 /// Tells an outcome in the form that the client likes.
-fn tell(headers: &HeaderMap, tongue: Tongue, told: &Told) -> Response {
+fn tell(headers: &HeaderMap, query: Option<&str>, tongue: Tongue, told: &Told) -> Response {
     let status = StatusCode::from_u16(told.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match Taste::of(headers) {
-        Taste::Page => pages::outcome(status, told, tongue),
+        Taste::Page => pages::outcome(status, told, tongue, query),
         Taste::Text => (status, told.to_text(tongue)).into_response(),
         Taste::Json => {
             let mut response = (status, axum::Json(told)).into_response();

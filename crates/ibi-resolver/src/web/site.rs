@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use ibi_http::Limits;
 use ibi_http::client::{Peer, Proxies};
 use ibi_http::telemetry::Figures;
+use ibi_store::DataLock;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::Standing;
@@ -61,6 +62,7 @@ pub struct Site {
     pub(super) public_url: String,
     clock: Clock,
     stopping: AtomicBool,
+    _lock: DataLock,
 }
 
 /// What an operator says of a site.
@@ -81,6 +83,9 @@ impl Site {
     /// Opens the resolver of a data folder to serve it.
     pub fn open(data: &Path, options: SiteOptions, figures: Option<Figures>) -> Result<Self, RegistryError> {
         let registry = Registry::open(data)?;
+        // Two would undo what each other finds out about Archives.
+        let lock = DataLock::take(data).map_err(|error| RegistryError::Store(error.into()))?;
+        let lock = lock.ok_or_else(|| RegistryError::Served { data: data.to_owned() })?;
         let health = Health::default();
         let network = Arc::new(Network::new(options.allow_private, health.clone()));
         let clock = options.clock;
@@ -95,6 +100,7 @@ impl Site {
             registry,
             clock,
             stopping: AtomicBool::new(false),
+            _lock: lock,
         })
     }
 

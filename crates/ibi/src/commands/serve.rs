@@ -50,6 +50,17 @@ async fn serve(command: &ServeAll) -> Result<Answer, Failure> {
         Some(address) => serving::listen(address).await?,
         None => first_free().await?,
     };
+    if listening.ip().is_unspecified() {
+        let one = "say one address, as in 127.0.0.1:8080: links need it. This is for trying, on this machine; for more there are \
+                   `ibi archive serve` and `ibi resolver serve`";
+        return Err(Failure::Usage(one.to_owned()));
+    }
+    if data.join(FILE).exists() {
+        let folder = data.display();
+        return Err(Failure::NotSure(format!(
+            "{folder} is the folder of a resolver alone: `ibi resolver serve` serves it; for trying, name another with --data"
+        )));
+    }
     start_archive(&data)?;
     let address = Address { archive: listening.to_string(), secure: false };
     let base = format!("http://{listening}");
@@ -164,10 +175,11 @@ fn greet(data: &Path, base: &str, token: &str) -> Result<(), Failure> {
     output.text(format_args!("{base}/\n"))?;
     output.flush()?;
     say(format_args!("an Archive and a resolver at {base}/; data in {folder}; Ctrl-C stops them"));
-    say(format_args!("a token for depositing over the API: {token}"));
+    say(format_args!("a token for depositing over the API, until the next start: {token}"));
     say(format_args!("try, in another terminal:"));
-    say(format_args!("  {program} archive deposit README.md --data {folder} --dc title='My first item'"));
-    say(format_args!("  curl -L {base}/IBI    # what the first command printed, in the place of IBI"));
+    say(format_args!("  echo Hello > hello.txt"));
+    say(format_args!("  {program} archive deposit hello.txt --data {folder} --dc title='My first item'"));
+    say(format_args!("  curl -L {base}/IBI    # what that printed, in the place of IBI"));
     Ok(())
 }
 
@@ -192,7 +204,11 @@ fn is_archives(request: &Request, service: &Label) -> bool {
         let below = |place: &&str| {
             rest.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        return !API.iter().any(|place| below(&place));
+        return !API.iter().any(below);
+    }
+    // The form of the resolver's page leads here too.
+    if path == "/" && request.uri().query().is_some_and(|query| query.starts_with("ibi=")) {
+        return false;
     }
     let own = ["/", "/style.css", "/livez", "/readyz", "/metrics"];
     if own.contains(&path) || path.starts_with("/col/") {

@@ -13,6 +13,10 @@ pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
     let mut output = Output::new();
     let alerts = match (command.resolve, &command.note) {
         (Some(id), Some(note)) => {
+            if registry.alert(id)?.is_some_and(|alert| alert.resolved.is_some()) {
+                say(format_args!("alert {id} is over already: `ibi resolver alerts --all` tells since when"));
+                return Ok(Answer::No);
+            }
             let ended = registry.resolve_alert(id, &who(), note, clock()())?;
             let Some(ended) = ended else {
                 say(format_args!("there is no alert {id}: `ibi resolver alerts --all` shows all"));
@@ -30,7 +34,7 @@ pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
         }
         let AlertShown { id, item, first_seen, last_seen, times, .. } = &shown;
         let item = printable(item);
-        output.text(format_args!("{id}\t{item}\traised {times} times, {first_seen} to {last_seen}\n"))?;
+        output.text(format_args!("{id}\t{item}\t{times} x, {first_seen} to {last_seen}\n"))?;
         for claim in &shown.claims {
             let url = claim.url.as_deref().unwrap_or("-");
             let updated = claim.timestamp.as_deref().unwrap_or("-");

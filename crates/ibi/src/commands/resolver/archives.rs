@@ -13,13 +13,21 @@ use crate::commands::resolver::{clock, open};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
+/// Keys with fewer characters can be guessed (threat K2).
+const SHORT: usize = 20;
+
 pub(crate) fn init(command: &Init) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let norms = || NORMS_RESOLVER.parse::<Label>();
     let service = command.service.clone().map_or_else(norms, Ok).map_err(Failure::Build)?;
     let settings = Settings { public_url: command.public_url.clone(), service };
     std::fs::create_dir_all(&data).map_err(|error| Failure::WriteFile { dir: data.clone(), error })?;
-    let registry = Registry::create(&data, &settings)?;
+    let registry = Registry::create(&data, &settings).map_err(|error| match error.is_refusal() {
+        true => Failure::NotSure(format!(
+            "{error}. Go on with it: `ibi resolver register` takes Archives in; or name another folder with --data"
+        )),
+        false => error.into(),
+    })?;
     say(format_args!(
         "a resolver for {}, whose service is {}",
         registry.settings().public_url,
@@ -35,6 +43,9 @@ pub(crate) fn register(command: &Register) -> Result<Answer, Failure> {
     let (service, hosts) = (command.service.clone(), command.host.clone());
     let registered = registry.register(service, command.key.clone(), hosts, clock()())?;
     let made = registered.made.as_ref().map(|key| key.reveal());
+    if command.key.as_ref().is_some_and(|key| key.reveal().len() < SHORT) {
+        say(format_args!("this key is short, and can be guessed: without --key one of 32 digits is made"));
+    }
     let mut output = Output::new();
     if command.json {
         let mut shown = json!(ArchiveShown::new(&registry, &registered.archive));
@@ -73,7 +84,11 @@ pub(crate) fn retire(command: &Retire) -> Result<Answer, Failure> {
 
 pub(crate) fn list(command: &Archives) -> Result<Answer, Failure> {
     let registry = open(&command.data)?;
-    show(&registry, &registry.archives(), command.json)?;
+    let archives = registry.archives();
+    show(&registry, &archives, command.json)?;
+    if archives.is_empty() {
+        say(format_args!("no Archive is registered: next, ibi resolver register --service IBI"));
+    }
     Ok(Answer::Yes)
 }
 

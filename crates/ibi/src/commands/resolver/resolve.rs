@@ -50,6 +50,11 @@ pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
         _ => say(format_args!("{}", printable_lines(&told.to_text(Tongue::English)))),
     }
     output.flush()?;
+    if let Outcome::Incomplete { silent, .. } = &resolution.outcome {
+        for (archive, why) in silent {
+            say(format_args!("  {}: {}", archive.service.spelling(), printable(why)));
+        }
+    }
     if let Some(explanation) = resolution.explanation.filter(|_| !command.json) {
         say(format_args!("{}", printable_lines(&explanation.to_string())));
     }

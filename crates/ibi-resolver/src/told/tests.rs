@@ -1,0 +1,101 @@
+//! What programs read: it changes knowingly or not at all (`docs/formats/resolution-json.md`).
+
+use std::sync::Arc;
+
+use ibi_id::Label;
+use ibi_protocol::analysis::{ArchiveId, Found, KnownCopy, Question, Tombstone};
+use ibi_protocol::{Relation, State, Verbs};
+
+use super::*;
+use crate::alerts::{Claim, Suspected};
+use crate::archive::Standing;
+
+const FROZEN: &str = include_str!("../../tests/samples/outcomes-1.json");
+const ITEM: &str = "library.org.br/archive/2026/11.16.08.05";
+const URL: &str = "http://archive.library.org.br/col/library.org.br/archive/2026/11.16.08.05/doc/report.pdf";
+
+fn label(text: &str) -> Label {
+    text.parse().unwrap()
+}
+
+fn item() -> Forms {
+    Forms::new([label(ITEM), label("8JMKD3MGP8W/34PGRBS")])
+}
+
+fn relation(modifiers: &str) -> Relation {
+    Relation::from_modifiers(modifiers).unwrap()
+}
+
+fn archive(number: u64) -> Arc<Archive> {
+    Arc::new(Archive {
+        id: ArchiveId(number),
+        service: label(
+            ["library.org.br/archive/2026/11.16.08.00", "inpe.br/copies/2026/11.16.09.00"][number as usize],
+        ),
+        address: None,
+        hosts: Vec::new(),
+        standing: Standing::OnLine,
+        registered: 0,
+        changed: 0,
+        email: None,
+    })
+}
+
+/// One of each kind, in the order of 4.3.
+fn outcomes() -> Vec<Outcome> {
+    let found = Found {
+        archive: ArchiveId(0),
+        url: URL.to_owned(),
+        relation: Relation::default(),
+        ibi: Some(item()),
+        contenttype: None,
+        state: Some(State::Original),
+        timestamp: None,
+        urlkey: None,
+        suspects: Vec::new(),
+    };
+    let tombstone = Tombstone { ibi: item(), timestamp: Some("2026-11-16T10:00:00Z".to_owned()) };
+    let related = NotFound::Related { item: item(), offered: vec![relation(":"), relation(":(oai_dc)")] };
+    let copy = KnownCopy { archive: ArchiveId(1), ibi: Some(item()), url: URL.to_owned() };
+    let claim =
+        |number| Claim { service: archive(number).service.clone(), url: None, timestamp: None, seen: 0 };
+    let claims = vec![claim(0), claim(1)];
+    let verbs = Verbs { relation: relation("!"), ..Verbs::default() };
+    let question = |text| Question { label: label(text), verbs: verbs.clone(), file: None };
+    vec![
+        Outcome::Found { location: URL.to_owned(), archive: archive(0), found: Box::new(found) },
+        Outcome::Deleted(vec![(archive(0), tombstone)]),
+        Outcome::NotFound(NotFound::Item),
+        Outcome::Incomplete {
+            silent: vec![(archive(1), "no answer in time".to_owned())],
+            otherwise: NotFound::Item,
+        },
+        Outcome::Alert(vec![Suspected { item: item(), asked: ITEM.to_owned(), claims }]),
+        Outcome::NotFound(related),
+        Outcome::NotFound(NotFound::File { item: item(), offered: vec![Relation::default()] }),
+        Outcome::NotFound(NotFound::Original { copies: vec![copy] }),
+        Outcome::Cycle {
+            chain: [ITEM, "inpe.br/copies/2026/11.16.09.05", ITEM].map(question).to_vec(),
+            why: Endless::Repeats,
+        },
+    ]
+}
+
+#[test]
+fn clause_4_3_outcomes_are_told_to_programs_as_the_frozen_sample_has_them() {
+    let told: Vec<Told> = outcomes().iter().map(|outcome| Told::new(outcome, Tongue::English)).collect();
+    assert_eq!(serde_json::to_string_pretty(&told).unwrap() + "\n", FROZEN);
+}
+
+/// The language changes the words that people read, and nothing else.
+#[test]
+fn words_have_two_languages_and_the_rest_has_one() {
+    for outcome in outcomes() {
+        let [mut english, portuguese] =
+            [Tongue::English, Tongue::Portuguese].map(|tongue| Told::new(&outcome, tongue));
+        assert_ne!(english.title, portuguese.title);
+        english.title = portuguese.title;
+        english.detail.clone_from(&portuguese.detail);
+        assert_eq!(serde_json::to_value(english).unwrap(), serde_json::to_value(portuguese).unwrap());
+    }
+}

@@ -1,0 +1,31 @@
+//! The description of the API.
+
+use super::*;
+use crate::web::API;
+
+/// The description that programs were written against: it changes knowingly or not at all.
+const FROZEN: &str = "47730efc749aaaf5f092b71af3c17d383128006b513e148a7b0132d0a70cebd0";
+
+#[test]
+fn the_description_is_frozen() {
+    assert_eq!(ibi_http::token::digest(OPENAPI), FROZEN, "the API has changed: is that meant?");
+}
+
+/// Whoever serves an Archive at the same address leaves all of these to the resolver.
+#[test]
+fn what_is_described_is_where_the_resolver_is_asked() {
+    let description: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
+    let paths: Vec<&String> = description["paths"].as_object().unwrap().keys().collect();
+    let is_below = |path: &str, place: &str| path == place || path.starts_with(&format!("{place}/"));
+    for path in &paths {
+        assert!(*path == "/openapi.json" || API.iter().any(|place| is_below(path, place)), "{path}");
+    }
+    assert!(API.iter().all(|place| paths.iter().any(|path| is_below(path, place))));
+}
+
+#[test]
+fn a_flag_is_true_or_false() {
+    let flags = [None, Some(""), Some("all=false"), Some("a=1&all=true"), Some("all=")];
+    let read = flags.map(|query| flag(query, "all").map_err(|problem| problem.status().as_u16()));
+    assert_eq!(read, [Ok(false), Ok(false), Ok(false), Ok(true), Err(400)]);
+}
