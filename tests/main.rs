@@ -8,5 +8,6 @@ mod binary;
 mod input_and_output;
 mod mint;
 mod online;
+mod resolver;
 mod transcripts;
 mod vectors;

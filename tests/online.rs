@@ -2,7 +2,7 @@
 
 mod access;
 mod api;
-mod client;
+pub(crate) mod client;
 mod commands;
 mod counts;
 mod damage;
@@ -15,7 +15,7 @@ mod names;
 mod resolver;
 mod roles;
 mod secrets;
-mod server;
+pub(crate) mod server;
 mod service;
 mod stop;
 mod traversal;
@@ -36,14 +36,14 @@ use client::{Reply, ask};
 use server::Server;
 
 /// An Archive in a folder of its own, with a prefix of its own. Its claims go with it.
-struct Folder {
-    place: TempDir,
+pub(crate) struct Folder {
+    pub(crate) place: TempDir,
     host: String,
-    service: String,
+    pub(crate) service: String,
 }
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = tempfile::tempdir().unwrap();
@@ -56,12 +56,12 @@ impl Folder {
         folder
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.place.path().join("data")
     }
 
     /// `ibi archive COMMAND --data … --json`.
-    fn archive(&self, command: &str, arguments: &[&str]) -> Run {
+    pub(crate) fn archive(&self, command: &str, arguments: &[&str]) -> Run {
         let data = self.data().display().to_string();
         let mut all: Vec<&str> = std::iter::once("archive").chain(command.split(' ')).collect();
         all.extend(["--data", &data, "--json"]);
@@ -70,17 +70,22 @@ impl Folder {
     }
 
     /// Deposits files, which may be named in any bytes, and returns the `rep` of the item.
-    fn deposit(&self, files: &[(&[u8], &[u8])], arguments: &[&str]) -> String {
+    pub(crate) fn deposit(&self, files: &[(&[u8], &[u8])], arguments: &[&str]) -> String {
+        rep(&self.put(files, arguments))
+    }
+
+    /// Deposits files, and returns all that is told of the item.
+    pub(crate) fn put(&self, files: &[(&[u8], &[u8])], arguments: &[&str]) -> Value {
         let from = self.folder(files).display().to_string();
         let mut all = vec![from.as_str()];
         all.extend_from_slice(arguments);
         let run = self.archive("deposit", &all);
         assert_eq!(run.status, 0, "{}", run.stderr);
-        rep(&run.json()[0])
+        run.json().remove(0)
     }
 
     /// A folder of files, as a deposit is made from.
-    fn folder(&self, files: &[(&[u8], &[u8])]) -> PathBuf {
+    pub(crate) fn folder(&self, files: &[(&[u8], &[u8])]) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;
         let folder = self.place.path().join("folder");
         let _ = fs::remove_dir_all(&folder);
@@ -93,18 +98,18 @@ impl Folder {
     }
 
     /// The secret of a new token.
-    fn token(&self, role: &str) -> String {
+    pub(crate) fn token(&self, role: &str) -> String {
         let run = self.archive("token create", &["--role", role, "--name", role]);
         assert_eq!(run.status, 0, "{}", run.stderr);
         let made = run.json().pop().unwrap();
         made["token"].as_str().unwrap().to_owned()
     }
 
-    fn serve(&self) -> Server {
+    pub(crate) fn serve(&self) -> Server {
         self.serve_with(&[])
     }
 
-    fn serve_with(&self, arguments: &[&str]) -> Server {
+    pub(crate) fn serve_with(&self, arguments: &[&str]) -> Server {
         Server::start(&self.data(), arguments)
     }
 }
@@ -118,12 +123,12 @@ impl Drop for Folder {
     }
 }
 
-fn rep(item: &Value) -> String {
+pub(crate) fn rep(item: &Value) -> String {
     item["rep"].as_str().unwrap().to_owned()
 }
 
 /// Waits until something is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let so = (0..600).any(|_| {
         let so = is_so();
         if !so {

@@ -106,6 +106,7 @@ async fn resolve_for(resolver: &Resolver<Network, Registry>, original: bool) -> 
             languages: AcceptedLanguages::default(),
             client: vec![[198, 51, 100, 7].into()],
             explain: false,
+            goes: true,
         };
         let resolution = resolver.resolve(asked).await;
         assert!(matches!(resolution.outcome, Outcome::Found { .. }), "{:?}", resolution.outcome);

@@ -8,15 +8,15 @@ use serde_json::Value;
 
 /// What a request was answered with.
 #[derive(Debug, Clone)]
-pub(super) struct Reply {
-    pub(super) status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Reply {
     /// Reads the first answer in what came; nothing if there is none.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
         let mut lines = head.split("\r\n");
@@ -30,7 +30,7 @@ impl Reply {
     }
 
     /// The value of a header, or nothing. One that comes twice is a mistake.
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let mut found = self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value);
         let first = found.next();
         assert!(found.next().is_none(), "two of {name}");
@@ -38,7 +38,7 @@ impl Reply {
     }
 
     /// The headers without those that are of the moment.
-    pub(super) fn lasting_headers(&self) -> Vec<(String, String)> {
+    pub(crate) fn lasting_headers(&self) -> Vec<(String, String)> {
         let mut lasting = self.headers.clone();
         lasting.retain(|(name, _)| name != "date");
         lasting.sort();
@@ -46,21 +46,21 @@ impl Reply {
     }
 
     /// Whether as many bytes came as were promised.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.header("content-length").parse() == Ok(self.body.len())
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.body.clone()).unwrap()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert!(self.header("content-type").ends_with("json"), "{}: {}", self.status, self.text());
         serde_json::from_slice(&self.body).unwrap()
     }
 
     /// A problem body (RFC 9457), whole; and its status.
-    pub(super) fn problem(&self) -> u16 {
+    pub(crate) fn problem(&self) -> u16 {
         assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
         let problem = self.json();
         assert_eq!(problem["status"], self.status);
@@ -72,7 +72,7 @@ impl Reply {
     }
 
     /// An answer of the Archive service: its pairs.
-    pub(super) fn pairs(&self) -> Vec<(String, String)> {
+    pub(crate) fn pairs(&self) -> Vec<(String, String)> {
         assert_eq!(self.header("content-type"), "text/plain; charset=utf-8");
         let text = self.text();
         let pair = |line: &str| {
@@ -83,7 +83,7 @@ impl Reply {
     }
 
     /// The value of a pair, or nothing.
-    pub(super) fn pair(&self, name: &str) -> String {
+    pub(crate) fn pair(&self, name: &str) -> String {
         let found = self.pairs().into_iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value).unwrap_or_default()
     }
@@ -93,7 +93,7 @@ impl Reply {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Connects.
-pub(super) fn connect(at: &str) -> TcpStream {
+pub(crate) fn connect(at: &str) -> TcpStream {
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
@@ -101,7 +101,7 @@ pub(super) fn connect(at: &str) -> TcpStream {
 
 /// Sends bytes and reads until the other side ends, or has answered and says no more. It may end before it has read
 /// everything.
-pub(super) fn exchange(at: &str, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn exchange(at: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(at);
     let _ = stream.write_all(bytes);
     let (mut answer, mut piece) = (Vec::new(), vec![0; 1 << 16]);
@@ -121,7 +121,7 @@ pub(super) fn exchange(at: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A request that is in order. `headers` are whole lines.
-pub(super) fn ask(at: &str, method: &str, path: &str, headers: &str, body: &[u8]) -> Reply {
+pub(crate) fn ask(at: &str, method: &str, path: &str, headers: &str, body: &[u8]) -> Reply {
     let length = match (method, body.len()) {
         ("GET" | "HEAD", 0) => String::new(),
         (_, length) => format!("Content-Length: {length}\r\n"),

@@ -1,9 +1,9 @@
 //! A server at work.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -12,21 +12,33 @@ use super::client::{Reply, ask, exchange};
 use crate::binary::IBI;
 
 /// A server at work. It is told to stop when it is dropped.
-pub(super) struct Server {
-    pub(super) child: Child,
+pub(crate) struct Server {
+    pub(crate) child: Child,
     /// Host and port.
-    pub(super) at: String,
+    pub(crate) at: String,
+    said: BufReader<ChildStdout>,
     log: Arc<Mutex<String>>,
     reading: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    pub(super) fn start(data: &Path, arguments: &[&str]) -> Self {
+    /// An Archive.
+    pub(crate) fn start(data: &Path, arguments: &[&str]) -> Self {
         // What it prints is its address on the Web: with one of its own, the port must be known before.
         let named = arguments.contains(&"--address");
         let listen = if named { free() } else { "127.0.0.1:0".to_owned() };
+        let mut server = Self::run(&["archive", "serve", "--listen", &listen], data, arguments);
+        if named {
+            server.at = listen;
+        }
+        server
+    }
+
+    /// `ibi COMMAND --data DATA ARGUMENTS`, which prints its address when it listens.
+    pub(crate) fn run(command: &[&str], data: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(IBI)
-            .args(["archive", "serve", "--listen", &listen, "--data"])
+            .args(command)
+            .arg("--data")
             .arg(data)
             .args(arguments)
             .env("IBI_LOG", "trace")
@@ -44,56 +56,63 @@ impl Server {
             })
         };
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        said.read_line(&mut line).unwrap();
         let at = line.trim().strip_prefix("http://").map(|at| at.trim_end_matches('/').to_owned());
         assert!(at.is_some(), "it did not start: {}", log.lock().unwrap());
-        let at = if named { listen } else { at.unwrap() };
-        Self { child, at, log, reading: Some(reading) }
+        Self { child, at: at.unwrap(), said, log, reading: Some(reading) }
     }
 
-    pub(super) fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> Reply {
         self.get_with(path, "")
     }
 
     /// `headers` are whole lines.
-    pub(super) fn get_with(&self, path: &str, headers: &str) -> Reply {
+    pub(crate) fn get_with(&self, path: &str, headers: &str) -> Reply {
         ask(&self.at, "GET", path, headers, b"")
     }
 
     /// A request to the API, with a token or without. A body that is not empty is sent as it is.
-    pub(super) fn api(&self, token: &str, method: &str, path: &str, body: &[u8]) -> Reply {
+    pub(crate) fn api(&self, token: &str, method: &str, path: &str, body: &[u8]) -> Reply {
         let token =
             if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
         ask(&self.at, method, &format!("/api/v1{path}"), &token, body)
     }
 
     /// What raw bytes are answered with.
-    pub(super) fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Vec<u8> {
         exchange(&self.at, bytes)
     }
 
     /// A request to the Archive service.
-    pub(super) fn service(&self, folder: &Folder, query: &str) -> Reply {
+    pub(crate) fn service(&self, folder: &Folder, query: &str) -> Reply {
         self.get(&format!("/{}?{query}", folder.service))
     }
 
-    pub(super) fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
+    /// What it prints from here on, once it has ended.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        self.said.read_to_string(&mut rest).unwrap();
+        rest
+    }
+
     /// Stops it as an operator does, and returns how it ended and its whole log.
-    pub(super) fn stop(mut self) -> (Option<i32>, String) {
+    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         self.signal("-TERM");
         (self.end(), self.log())
     }
 
     /// Waits for its end.
-    pub(super) fn end(&mut self) -> Option<i32> {
+    pub(crate) fn end(&mut self) -> Option<i32> {
         let status = self.child.wait().unwrap().code();
         self.reading.take().map(JoinHandle::join);
         status
@@ -103,7 +122,10 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if self.reading.is_some() {
-            let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+            let id = self.child.id().to_string();
+            for signal in ["-TERM", "-CONT"] {
+                let _ = Command::new("kill").args([signal, &id]).status();
+            }
             let _ = self.child.wait();
         }
     }

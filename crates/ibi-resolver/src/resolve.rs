@@ -49,6 +49,8 @@ pub struct Asked {
     pub client: Vec<IpAddr>,
     /// Whether it wants to know how the answer came about.
     pub explain: bool,
+    /// Whether it is sent where the answer leads: only then is the Archive told so (4.2 step 7).
+    pub goes: bool,
 }
 
 /// What it gets.
@@ -95,7 +97,7 @@ impl<A: Ask, R: Known> Resolver<A, R> {
 
     /// Answers a client. What remains to be done then (late answers, the acknowledgment) is done in the background.
     pub async fn resolve(&self, asked: Asked) -> Resolution {
-        let Asked { url, persistent, languages, client, explain } = asked;
+        let Asked { url, persistent, languages, client, explain, goes } = asked;
         let deadline = Instant::now() + LONGEST;
         let mut explanation = explain.then(|| Explanation::new(&persistent, Instant::now()));
         let mut wanted = Wanted::of(&url, languages);
@@ -116,7 +118,7 @@ impl<A: Ask, R: Known> Resolver<A, R> {
             };
             let outcome = Outcome::new(decision, &round.roster, &url, suspected);
             if let Outcome::Found { archive, found, .. } = &outcome {
-                if let Some(acknowledgment) = found.acknowledgment(client.clone(), &persistent) {
+                if goes && let Some(acknowledgment) = found.acknowledgment(client.clone(), &persistent) {
                     self.0.acknowledgments.send(Arc::clone(archive), acknowledgment);
                 }
                 let doubted = !found.suspects.is_empty();

@@ -13,11 +13,11 @@ pub(super) struct Whose<'a> {
     pub(super) offer: &'a Offer,
 }
 
-/// Whether two offers lead to the same item.
+/// Whether two offers of what one question asks for lead to the same item.
 pub(super) fn is_same(a: &Offer, b: &Offer) -> bool {
     match (&a.ibi, &b.ibi) {
-        // Both answers are about the label asked for, whatever they call it.
-        _ if a.relation.is_empty() && b.relation.is_empty() => true,
+        // The item itself: both answers are about the label asked for, whatever they call it.
+        _ if a.relation.is_empty() => true,
         (Some(a), Some(b)) => b.labels().iter().any(|label| a.hold(label)),
         // An item without a name is taken for the one that the others lead to.
         _ => a.relation == b.relation,

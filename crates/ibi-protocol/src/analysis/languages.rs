@@ -53,7 +53,7 @@ impl AcceptedLanguages {
 
     /// How well a language suits. `pt-BR` takes `pt` if there is no `pt-BR`, and `pt` takes `pt-BR` if there is no `pt`.
     pub(crate) fn fit(&self, offered: Language) -> Option<Fit> {
-        let is_named = |range: &Range| range.language == offered && !range.cut;
+        let is_named = |range: &Range| range.language == offered;
         let is_refused = self.refused.iter().any(|refused| {
             *refused == offered || offered.matches(*refused) && !self.wanted.iter().any(is_named)
         });
@@ -142,6 +142,10 @@ mod tests {
         assert_eq!(choose("pt, pt-PT;q=0", "pt-PT pt-BR"), "pt-BR");
         assert_eq!(choose("pt-BR, pt;q=0.000", "pt"), "none");
         assert_eq!(choose("pt-BR, pt;q=0", "pt-BR"), "pt-BR");
+        assert_eq!(choose("pt, en;q=0", "pt-BR"), "pt-BR", "what is refused is another");
+        // Whoever says both is not sent there.
+        assert_eq!(choose("pt, pt;q=0", "pt"), "none");
+        assert_eq!(choose("pt, pt;q=0", "pt-BR"), "none");
     }
 
     #[test]
@@ -150,6 +154,7 @@ mod tests {
         {
             assert!(AcceptedLanguages::parse(header).is_empty(), "{header}");
         }
+        assert!(!AcceptedLanguages::parse("pt").is_empty());
         assert_eq!(choose("*;q=0.5, xx, en;q=0.1", "pt en"), "en");
         assert_eq!(choose("en;q=1.", "en"), "en");
         assert_eq!(choose(&format!("{}pt", "en,".repeat(MOST)), "pt"), "none", "bounded");

@@ -65,6 +65,7 @@ fn clause_4_2_2_a_url_is_http_or_https_without_user_info_on_a_registered_host() 
         "http://mirror.org:/x",
         "http://[0::1]/x",
         "http://archive.n.br?x",
+        &format!("http://archive.n.br/{}", "x".repeat(8192 - "http://archive.n.br/".len())),
     ] {
         assert_eq!(live(&format!("url {url}")).unwrap().offers[0].url.as_deref(), Some(url));
     }
@@ -94,10 +95,25 @@ fn clause_4_2_2_a_url_is_http_or_https_without_user_info_on_a_registered_host() 
         "http://[::1]x/",
         "{http://archive.n.br/a b}",
         "{http://archive.n.br/a http://archive.n.br/b}",
-        &format!("http://archive.n.br/{}", "x".repeat(8192)),
+        &format!("http://archive.n.br/{}", "x".repeat(8193 - "http://archive.n.br/".len())),
     ] {
         let error = live(&format!("url {url}")).unwrap_err();
         assert!(matches!(error, CheckError::Url { .. }) && error.to_string().len() < 300, "{url}: {error}");
+    }
+}
+
+#[test]
+fn clause_4_2_2_what_is_no_host_is_none_even_if_it_is_registered() {
+    let (label, service) = (ASKED.parse().unwrap(), "n.br/archive/2001/01.01.01.01".parse().unwrap());
+    for registered in ["", ":80", "archive%2En.br", "[::1", "[archive.n.br]", "archive.n.br:x"] {
+        let text = format!(
+            "ibi {{rep {ASKED}}} ibi.archiveservice {{rep n.br/archive/2001/01.01.01.01}} url {{http://{registered}/x}}"
+        );
+        let pairs = Pairs::read(text.as_bytes(), &Limits::default()).unwrap();
+        let (verbs, hosts) = (Verbs::default(), [registered.to_owned()]);
+        let asked = Asked { label: &label, verbs: &verbs, service: &service, hosts: &hosts };
+        let error = check(&pairs, &asked).unwrap_err().to_string();
+        assert!(error.ends_with("its host or port is none"), "{registered}: {error}");
     }
 }
 
@@ -109,8 +125,11 @@ fn clause_4_2_2_anything_else_is_a_failed_answer_and_not_an_empty_one() {
         assert!(failed, "{text}");
         assert_eq!(live(text).is_err(), text != "x y", "{text}: pairs that nobody knows are skipped");
     }
-    let many: String = (0..257).map(|n| format!("url.metadata(x{n}) http://archive.n.br/ ")).collect();
-    assert!(matches!(live(&many), Err(CheckError::TooMany { .. })));
+    let many = |count: u32| -> String {
+        (0..count).map(|n| format!("url.metadata(x{n}) http://archive.n.br/ ")).collect()
+    };
+    assert_eq!(live(&many(255)).unwrap().offers.len(), 256, "the item itself among them");
+    assert!(matches!(live(&many(256)), Err(CheckError::TooMany { most: 256 })));
     let asked = |text: &str| {
         let text =
             format!("ibi {{rep {ASKED}}} ibi.archiveservice {{rep n.br/archive/2001/01.01.01.01}} {text}");

@@ -113,6 +113,28 @@ fn clause_4_2_3_claims_are_counted_per_ibi_of_what_the_relation_leads_to() {
 }
 
 #[test]
+fn clause_4_2_3_claims_of_the_label_asked_for_are_of_one_item_whatever_it_is_called() {
+    let alias = format!("ibi {{ibip 8JMKD3MGP8W/35MME4E}} ibi.alias {ITEM} {ORIGINAL}");
+    let said = [ORIGINAL, &alias];
+    assert_eq!(outcome(&wanted(""), &said), "0 /x and an alert");
+    assert_eq!(outcome(&original(""), &said), format!("ask {ITEM}: Claims"));
+    assert_eq!(outcome(&again(&original(""), &said), &said), "409");
+}
+
+#[test]
+fn clause_4_2_3_an_archive_that_claims_twice_is_named_with_where_it_has_it() {
+    let wanted = reads("+", "pt");
+    // The one in the client's language comes first, but only its name is known.
+    let twice = format!(
+        "ibi.translation(pt) {{rep {SECOND}}} state.translation(pt) Original ibi.translation {{rep {SECOND}}} \
+         url.translation http://N/x state.translation Original"
+    );
+    let found = suspects(&[answer(0, &twice, &wanted), answer(1, &twice, &wanted)], &wanted);
+    let urls: Vec<Option<&str>> = found[0].claims.iter().map(|claim| claim.url.as_deref()).collect();
+    assert_eq!(urls, [Some("http://archive.n0.br/x"), Some("http://archive.n1.br/x")]);
+}
+
+#[test]
 fn clause_4_2_3_steps_5_and_6_come_first() {
     let first = original("!");
     let next = format!("ibi.nextedition {{rep {SECOND}}}");
@@ -299,6 +321,8 @@ fn clause_4_2_6_the_best_translation_for_the_client() {
     );
     assert_eq!(outcome(&reads("+:", "de"), &[""]), "404");
     assert_eq!(outcome(&reads("+", ""), &[bare, "..."]), "0 /bare +", "nothing can be better");
+    assert_eq!(outcome(&first, &[bare, "..."]), "wait", "something can");
+    assert_eq!(outcome(&over(first.clone()), &[bare, "..."]), "0 /bare +");
     // A translation of which only the name is known: before one that the client cannot read, after one that it can.
     let known = format!("ibi.translation(pt-BR) {{rep {SECOND}}}");
     assert_eq!(outcome(&first, &[bare, &known]), format!("ask {SECOND}: leading +"));

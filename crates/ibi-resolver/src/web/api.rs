@@ -73,6 +73,7 @@ async fn resolve(State(site): State<Arc<Site>>, request: Request) -> Result<Resp
         client: site.clients(&request),
         url: parsed,
         explain,
+        goes: false,
     };
     let resolution = site.resolver.resolve(asked).await;
     let told = Told::new(&resolution.outcome, tongue(&request.headers, query));

@@ -46,6 +46,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         client: site.clients(&request),
         url,
         explain,
+        goes: !explain,
     };
     let resolution = site.resolver.resolve(asked).await;
     count(resolution.outcome.status());

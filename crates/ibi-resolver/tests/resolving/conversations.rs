@@ -106,6 +106,7 @@ async fn converse(conversation: &Json, rounds: &[&Json]) {
         languages: AcceptedLanguages::parse("pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3"),
         client: vec!["172.16.44.200".parse().unwrap(), "150.163.68.1".parse().unwrap()],
         explain: false,
+        goes: true,
     };
     let resolution = resolver.resolve(asked).await;
     let Outcome::Found { location, .. } = resolution.outcome else { panic!("{:?}", resolution.outcome) };

@@ -39,6 +39,7 @@ async fn explained() -> Explanation {
         languages: AcceptedLanguages::default(),
         client: vec!["192.0.2.1".parse().unwrap()],
         explain: true,
+        goes: true,
     };
     resolver.resolve(asked).await.explanation.unwrap()
 }

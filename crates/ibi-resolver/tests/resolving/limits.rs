@@ -113,6 +113,7 @@ fn asked() -> Asked {
         languages: AcceptedLanguages::default(),
         client: vec![IpAddr::from([192, 0, 2, 1])],
         explain: false,
+        goes: true,
     }
 }
 

@@ -192,7 +192,7 @@ proptest! {
             let resolver = Resolver::new(Arc::clone(&fickle), fickle, Arc::new(|| 0));
             let began = Instant::now();
             let client = vec!["::1".parse().unwrap()];
-            let asked = Asked { url, persistent: String::new(), languages, client, explain: false };
+            let asked = Asked { url, persistent: String::new(), languages, client, explain: false, goes: true };
             (resolver.resolve(asked).await.outcome, began.elapsed().as_millis())
         });
         prop_assert_eq!(Some(outcome.status()), slow.0.status());

@@ -54,6 +54,7 @@ pub(crate) async fn play(scenario: &Scenario, explain: bool) -> Result<(), Strin
                             languages: AcceptedLanguages::parse(reading),
                             client: from.clone(),
                             explain,
+                            goes: true,
                         };
                         let resolution = resolver.resolve(asked).await;
                         let (gets, waited) = (told(&resolution.outcome, &world), began.elapsed());

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use ibi_archive::access::Range;
 use ibi_id::Label;
-use ibi_protocol::Key;
 
 use crate::cli::Data;
 
@@ -58,7 +57,7 @@ pub(crate) struct Register {
     pub(crate) service: Label,
     /// The registration key: ten digits or more, and ten more after a dash if you like [default: one is made]
     #[arg(long, value_name = "KEY", env = "IBI_KEY", hide_env_values = true)]
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<String>,
     /// A further host on which its URLs may be; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,

@@ -32,7 +32,7 @@ pub(crate) fn run(command: &Purge) -> Result<Answer, Failure> {
     match (over.len(), command.yes) {
         (0, _) => say(format_args!("no removed item has bytes that are older")),
         (number, true) => {
-            say(format_args!("the bytes of {number} items are destroyed; their tombstones stay"))
+            say(format_args!("the bytes of {number} items are destroyed; their tombstones stay"));
         }
         (number, false) => say(format_args!(
             "the bytes of {number} items would be destroyed; it cannot be undone. If that is meant, say --yes"

@@ -1,6 +1,7 @@
 //! `ibi resolver init`, `register`, `retire` and `archives`.
 
 use ibi_id::Label;
+use ibi_protocol::Key;
 use ibi_resolver::registry::Registry;
 use ibi_resolver::shown::ArchiveShown;
 use ibi_resolver::{Archive, Settings};
@@ -41,9 +42,12 @@ pub(crate) fn init(command: &Init) -> Result<Answer, Failure> {
 pub(crate) fn register(command: &Register) -> Result<Answer, Failure> {
     let registry = open(&command.data)?;
     let (service, hosts) = (command.service.clone(), command.host.clone());
-    let registered = registry.register(service, command.key.clone(), hosts, clock()())?;
+    let key = command.key.as_deref().map(str::parse::<Key>).transpose();
+    // The key itself is not repeated (threat K1).
+    let key = key.map_err(|error| Failure::Usage(format!("the registration key: {error}")))?;
+    let registered = registry.register(service, key, hosts, clock()())?;
     let made = registered.made.as_ref().map(|key| key.reveal());
-    if command.key.as_ref().is_some_and(|key| key.reveal().len() < SHORT) {
+    if command.key.as_ref().is_some_and(|key| key.len() < SHORT) {
         say(format_args!("this key is short, and can be guessed: without --key one of 32 digits is made"));
     }
     let mut output = Output::new();

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ibi_http::accept::Tongue;
 use ibi_protocol::PersistentUrl;
@@ -15,13 +14,12 @@ use crate::commands::resolver::{clock, open};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
-/// How long it is waited for an acknowledgment to arrive.
-const LAST: Duration = Duration::from_secs(2);
-
 pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
     let registry = open(&command.data)?;
     let base = &registry.settings().public_url;
-    let given = command.url.strip_prefix(base.as_str()).unwrap_or(&command.url);
+    // Of a whole URL, of whatever resolver, the path is what is asked for.
+    let rest = command.url.strip_prefix("http://").or_else(|| command.url.strip_prefix("https://"));
+    let given = rest.map_or(command.url.as_str(), |rest| rest.split_once('/').map_or("", |(_, path)| path));
     let path = given.trim_start_matches('/');
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     let path = format!("/{path}");
@@ -33,14 +31,13 @@ pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
         languages: AcceptedLanguages::parse(&command.language),
         client: vec![IpAddr::from(Ipv4Addr::LOCALHOST)],
         explain: command.explain,
+        goes: false,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let resolution = runtime.map_err(Failure::Serve)?.block_on(async {
         let network = Arc::new(Network::new(command.allow_private, Health::default()));
         let resolver = Resolver::new(network, Arc::new(registry.clone()), clock());
-        let resolution = resolver.resolve(asked).await;
-        resolver.close(LAST).await;
-        resolution
+        resolver.resolve(asked).await
     });
     let told = Told::new(&resolution.outcome, Tongue::English);
     let mut output = Output::new();
@@ -50,7 +47,9 @@ pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
         _ => say(format_args!("{}", printable_lines(&told.to_text(Tongue::English)))),
     }
     output.flush()?;
-    if let Outcome::Incomplete { silent, .. } = &resolution.outcome {
+    if let Outcome::Incomplete { silent, .. } = &resolution.outcome
+        && !command.json
+    {
         for (archive, why) in silent {
             say(format_args!("  {}: {}", archive.service.spelling(), printable(why)));
         }

@@ -1,0 +1,143 @@
+//! A resolver and its Archives, each a process of the built binary.
+
+mod api;
+mod clients;
+mod commands;
+mod explained;
+mod forms;
+mod hostile;
+mod life;
+mod one_command;
+mod outcomes;
+mod registration;
+mod relations;
+mod scripted;
+mod secrets;
+mod several_originals;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::binary::{Run, ibi};
+use crate::online::client::{Reply, ask};
+use crate::online::server::Server;
+use crate::online::{Folder, until};
+use scripted::Scripted;
+
+/// The base of persistent URLs, as the world writes it. Here nobody reaches the resolver by that name.
+const PUBLIC: &str = "http://resolver.test";
+
+/// The service of the resolver, the norm's.
+const SERVICE: &str = "J8LNKB5R7W/3FUQHC5";
+
+/// A resolver in a folder of its own, with an address of its own: it can be known before it listens, and after.
+struct Resolver {
+    place: TempDir,
+    at: String,
+}
+
+impl Resolver {
+    fn new() -> Self {
+        let resolver = Self { place: tempfile::tempdir().unwrap(), at: address() };
+        let run = resolver.run("init", &["--public-url", PUBLIC]);
+        assert_eq!((run.status, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+        resolver
+    }
+
+    fn data(&self) -> PathBuf {
+        self.place.path().join("data")
+    }
+
+    /// `ibi resolver COMMAND --data …`.
+    fn run(&self, command: &str, arguments: &[&str]) -> Run {
+        let data = self.data().display().to_string();
+        let mut all: Vec<&str> = std::iter::once("resolver").chain(command.split(' ')).collect();
+        all.extend(["--data", &data]);
+        all.extend_from_slice(arguments);
+        ibi(&all)
+    }
+
+    /// The same, which must be done, with `--json`.
+    fn json(&self, command: &str, arguments: &[&str]) -> Vec<Value> {
+        let run = self.run(command, &[arguments, &["--json"]].concat());
+        assert_eq!(run.status, 0, "{command}: {}", run.stderr);
+        run.json()
+    }
+
+    /// Registers an Archive; gives the key that is made.
+    fn register(&self, service: &str) -> String {
+        let made = self.json("register", &["--service", service]).pop().unwrap();
+        made["key"].as_str().unwrap().to_owned()
+    }
+
+    /// The secret of a new token.
+    fn token(&self) -> String {
+        let made = self.json("token create", &["--name", "Ana"]).pop().unwrap();
+        made["token"].as_str().unwrap().to_owned()
+    }
+
+    fn serve(&self) -> Server {
+        self.serve_with(&["--allow-private"])
+    }
+
+    fn serve_with(&self, arguments: &[&str]) -> Server {
+        Server::run(&["resolver", "serve", "--listen", &self.at], &self.data(), arguments)
+    }
+
+    /// Registers an Archive, unless it is, puts it on line and waits until it is asked there.
+    fn on_line(&self, folder: &Folder) -> Server {
+        let key = folder.place.path().join("key");
+        if !key.exists() {
+            fs::write(&key, self.register(&folder.service)).unwrap();
+        }
+        let url = format!("http://{}", self.at);
+        let server = folder.serve_with(&["--resolver", &url, "--key-file", &key.display().to_string()]);
+        until("it is on line", || self.standing(&folder.service) == ("online".to_owned(), server.at.clone()));
+        server
+    }
+
+    /// How an Archive stands, says the resolver that is on line, and where it is.
+    fn standing(&self, service: &str) -> (String, String) {
+        let listed = ask(&self.at, "GET", "/api/v1/archives", "", b"").json();
+        let all = listed["archives"].as_array().unwrap();
+        // What a command changed is seen a moment later.
+        let archive = all.iter().find(|archive| archive["service"] == service).unwrap_or(&Value::Null);
+        let text = |name: &str| archive[name].as_str().unwrap_or_default().to_owned();
+        (text("standing"), text("address"))
+    }
+}
+
+/// An address of this machine that nobody else uses: loopback has many.
+fn address() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(1);
+    let (number, process) = (COUNT.fetch_add(1, Ordering::Relaxed), std::process::id());
+    format!("127.{}.{}.{}:8642", 1 + process / 250 % 250, 1 + process % 250, 1 + number % 250)
+}
+
+/// Where a client is sent.
+fn location(reply: &Reply) -> &str {
+    assert_eq!(reply.status, 302, "{}", reply.text());
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let location = reply.header("location");
+    assert_eq!(reply.text(), format!("{location}\n"));
+    location
+}
+
+/// Goes where it is sent.
+fn follow(reply: &Reply) -> Reply {
+    let (at, path) = location(reply).strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let found = ask(at, "GET", &format!("/{path}"), "", b"");
+    assert_eq!(found.status, 200, "{at}/{path}: {}", found.text());
+    found
+}
+
+/// The value of a figure, or nothing.
+fn figure(server: &Server, name: &str) -> String {
+    let text = server.get("/metrics").text();
+    let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    found.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,126 @@
+//! An Archive that says what a test tells it to say, over the wire.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::{Reply, Resolver, SERVICE, ask};
+
+/// The key that scripted Archives are registered with.
+pub(super) const KEY: &str = "1234567890-0987654321";
+
+/// What it was asked: the whole head of the request, as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Question(pub(super) String);
+
+impl Question {
+    /// The query, as it came.
+    pub(super) fn query(&self) -> &str {
+        let target = self.0.split(' ').nth(1).unwrap();
+        target.split_once('?').unwrap().1
+    }
+
+    /// The value of a pair, as it came; or nothing.
+    pub(super) fn value(&self, name: &str) -> &str {
+        let pairs: BTreeMap<&str, &str> =
+            self.query().split('&').map(|pair| pair.split_once('=').unwrap()).collect();
+        pairs.get(name).copied().unwrap_or_default()
+    }
+}
+
+/// An Archive of a test. It confirms that it is there, receives acknowledgments, and answers questions as it is told.
+pub(super) struct Scripted {
+    pub(super) at: String,
+    pub(super) service: String,
+    asked: Arc<Mutex<Vec<Question>>>,
+}
+
+impl Scripted {
+    /// The answers are bodies: pairs, one to a line. What every answer has comes with them.
+    pub(super) fn new(service: &str, answer: impl Fn(&Question, &str) -> String + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap().to_string();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let archive = Self { at: at.clone(), service: service.to_owned(), asked: Arc::clone(&asked) };
+        let service = archive.service.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let lines = BufReader::new(&stream).lines().map_while(Result::ok);
+                let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+                if head.is_empty() {
+                    continue;
+                }
+                let question = Question(head.join("\n"));
+                asked.lock().unwrap().push(question.clone());
+                let body = match question.value("servicesubject") {
+                    "inclusionConfirmationRequest" => "confirmation yes".to_owned(),
+                    "acknowledgment" => "notice {acknowledgment received}".to_owned(),
+                    _ => match answer(&question, &at) {
+                        said if said.is_empty() => said,
+                        said => format!(
+                            "archiveaddress {at}\r\nibi.archiveservice {{rep {service}}}\r\nibi.platformsoftware {{}}\r\n{said}"
+                        ),
+                    },
+                };
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n";
+                let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            }
+        });
+        archive
+    }
+
+    /// One that has one item: its only file is at this path.
+    pub(super) fn with(service: &str, ibi: &'static str, path: &'static str) -> Self {
+        Self::new(service, move |question, at| {
+            if question.value("parsedibiurl.ibi") == ibi { item(ibi, at, path) } else { String::new() }
+        })
+    }
+
+    /// Registers it and tells the resolver that it is on line.
+    pub(super) fn come(&self, resolver: &Resolver) {
+        let registered =
+            resolver.json("register", &["--service", &self.service, "--key", KEY]).pop().unwrap();
+        assert_eq!(registered["key"], serde_json::Value::Null, "a key that was given is not repeated");
+        let told = self.tell(resolver, "inclusionRequest", KEY);
+        assert_eq!(told.text().replace("\r\n", " ").trim_end(), SUCCESSFUL);
+    }
+
+    /// Says to a resolver that it goes on line or off line.
+    pub(super) fn tell(&self, resolver: &Resolver, subject: &str, key: &str) -> Reply {
+        tell(resolver, subject, &self.at, &self.service, key)
+    }
+
+    /// All that it was asked of a kind.
+    pub(super) fn asked(&self, subject: &str) -> Vec<Question> {
+        let asked = self.asked.lock().unwrap().clone();
+        asked.into_iter().filter(|question| question.value("servicesubject") == subject).collect()
+    }
+
+    /// All that it was asked.
+    pub(super) fn all(&self) -> Vec<Question> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+const SUCCESSFUL: &str = "status.archive included status.confirmation successful";
+
+/// The pairs of an item in its one form `rep`, with a file (clause 3.4).
+pub(super) fn item(ibi: &str, at: &str, path: &str) -> String {
+    format!(
+        "ibi {{rep {ibi}}}\r\ncontenttype Data\r\nstate Original\r\ntimestamp 2009-07-21T14:43:31Z\r\n\
+         url http://{at}{path}\r\nurlkey 1427244889-5349022633744855\r\n"
+    )
+}
+
+/// A message of an Archive to a resolver (clause 3.3).
+pub(super) fn tell(resolver: &Resolver, subject: &str, at: &str, service: &str, key: &str) -> Reply {
+    let path = format!(
+        "/{SERVICE}?servicesubject={subject}&archiveaddress={at}&archiveserviceibi={service}&archiveip=127.0.0.1\
+         &archiveprotocol=HTTP&archiveplatformversion=script&archiveadmemailaddress=ana@library.test\
+         &registrationkey={key}"
+    );
+    ask(&resolver.at, "GET", &path, "", b"")
+}
