@@ -81,11 +81,11 @@ impl Deref for RecordedMetadata {
 impl Holdings {
     /// The item that a label leads to, and which part of it (clause 1.3).
     pub fn find(&self, label: &str) -> Result<(Holding, Role), ArchiveError> {
-        let spelling = spelling(label)?;
-        if let Some((record, role)) = self.records.held(&spelling.folded)? {
+        let parsed = parsed(label)?;
+        if let Some((record, role)) = self.records.held(&Spelling::folded(&parsed))? {
             return Ok((self.holding(record)?, role));
         }
-        match &self.leads_to(&spelling)?[..] {
+        match &self.leads_to(&Spelling::of(&parsed))?[..] {
             [] => Err(self.absent(label)?),
             [Found { path, role, .. }] => Ok((self.item(path)?, *role)),
             several => {
@@ -96,7 +96,7 @@ impl Holdings {
     }
 
     pub(crate) fn lookup(&self, label: &str) -> Result<Vec<Found>, ArchiveError> {
-        self.leads_to(&spelling(label)?)
+        self.leads_to(&Spelling::of(&parsed(label)?))
     }
 
     fn leads_to(&self, spelling: &Spelling) -> Result<Vec<Found>, ArchiveError> {
@@ -246,8 +246,8 @@ impl Archive {
     }
 }
 
-fn spelling(label: &str) -> Result<Spelling, ArchiveError> {
-    Spelling::parse(label)
+fn parsed(label: &str) -> Result<Label<&str>, ArchiveError> {
+    Label::parse(label)
         .map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })
 }
 

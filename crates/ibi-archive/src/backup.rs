@@ -167,7 +167,7 @@ pub fn confirm(data: &Path) -> Result<bool, ArchiveError> {
 fn strike_out(data: &Path, start: u64) -> Result<(), ArchiveError> {
     let content = Tree::open(data)?;
     let mut late = Vec::new();
-    let mut void = BTreeSet::new();
+    let (mut void, mut durable) = (BTreeSet::new(), BTreeSet::new());
     let reading = Journal::read(data, Position::START, &mut |told| {
         match told {
             Told::Entry(entry) if entry.change >= start => late.push(entry),
@@ -177,7 +177,7 @@ fn strike_out(data: &Path, start: u64) -> Result<(), ArchiveError> {
         Ok(())
     })?;
     for entry in late {
-        if !is_made(&content, &entry)? {
+        if !is_made(&content, &entry, &mut durable)? {
             void.insert(entry.change);
         }
     }

@@ -122,6 +122,12 @@ impl Labels {
         [&self.rep, &self.ibip, &self.legacy].into_iter().flatten().map(String::as_str)
     }
 
+    /// All of them with their forms, likewise.
+    pub(crate) fn by_form(&self) -> impl Iterator<Item = (Form, &str)> {
+        let forms = [(Form::Repository, &self.rep), (Form::Ibip, &self.ibip), (Form::Legacy, &self.legacy)];
+        forms.into_iter().filter_map(|(form, label)| Some((form, label.as_deref()?)))
+    }
+
     /// The first of [`Labels::iter`].
     pub fn primary(&self) -> &str {
         self.iter().next().unwrap_or_default()
@@ -213,17 +219,26 @@ impl Spelling {
     }
 
     pub(crate) fn of<S: AsRef<str>>(label: &Label<S>) -> Self {
-        // Labels are case-insensitive, but for legacy ones, which have one spelling.
-        let fold = |text: String| match label.form() {
-            Form::Legacy => text,
-            Form::Repository | Form::Ibip => text.to_ascii_lowercase(),
-        };
-        Self { folded: fold(label.spelling().to_owned()), canonical: fold(label.to_string()) }
+        Self { folded: Self::folded(label), canonical: fold(label.form(), label.to_string()) }
+    }
+
+    /// Only the first of them, which finds most.
+    pub(crate) fn folded<S: AsRef<str>>(label: &Label<S>) -> String {
+        fold(label.form(), label.spelling().to_owned())
     }
 
     fn record(self, role: Role) -> LabelRecord {
         LabelRecord { folded: self.folded, canonical: self.canonical, role }
     }
+}
+
+/// Labels are case-insensitive, but for legacy ones, which have one spelling.
+fn fold(form: Form, mut text: String) -> String {
+    match form {
+        Form::Legacy => {}
+        Form::Repository | Form::Ibip => text.make_ascii_lowercase(),
+    }
+    text
 }
 
 impl Item {

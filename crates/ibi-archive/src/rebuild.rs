@@ -3,13 +3,15 @@
 //! The journal says what is to be recorded; the tree says whether that is so. Whatever the journal does not tell of, or
 //! tells otherwise, is read from the tree.
 
+mod recorded;
 mod seen;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
-use ibi_store::content::Swept;
+use ibi_store::content::{Inventoried, Swept};
+use ibi_store::digests::hex;
 use ibi_store::journal::{Entry, Journal, Position, Reading, State, Told, Verb};
 use ibi_store::records::{Full, Record, Records};
 use ibi_store::{Content, KeepError, SqliteRecords, Tree};
@@ -18,6 +20,7 @@ use crate::archive::{Settings, index, lock, void_lines, whole_second};
 use crate::mint::clock::SystemClock;
 use crate::object::{Object, short};
 use crate::{ArchiveError, carried};
+use recorded::Recorded;
 use seen::Seen;
 
 /// Lines and objects that are handed on at a time.
@@ -71,6 +74,7 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
         let mut compared = Compared {
             content: &content,
             records: &records,
+            recorded: Recorded::new(&records),
             seen: Seen::default(),
             adopted: Vec::new(),
             time: &time,
@@ -78,14 +82,14 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
             first,
         };
         for batch in objects {
-            for (path, digest) in batch? {
+            for object in batch? {
                 progress(1);
-                match compared.object(&path, &digest) {
+                match compared.object(&object) {
                     Ok(()) => rebuilt.items += 1,
                     Err(error @ ArchiveError::Keep(KeepError::Index(_))) => return Err(error),
                     Err(error) => {
-                        records.forget(&path)?;
-                        rebuilt.damaged.push((path, error.to_string()));
+                        records.forget(&object.path)?;
+                        rebuilt.damaged.push((object.path.into(), error.to_string()));
                     }
                 }
             }
@@ -118,8 +122,9 @@ fn read(data: &Path, lines: SyncSender<Vec<Line>>) -> Result<Reading, KeepError>
     let mut batch = Vec::with_capacity(BATCH);
     let reading = Journal::read(data, Position::START, &mut |told| {
         batch.push(match told {
-            Told::Entry(entry) => {
+            Told::Entry(mut entry) => {
                 let full = carried::read(&entry).map(Box::new);
+                entry.record = None;
                 Line::Entry(Box::new(entry), full)
             }
             Told::Void(changes) => Line::Void(changes),
@@ -136,6 +141,7 @@ fn read(data: &Path, lines: SyncSender<Vec<Line>>) -> Result<Reading, KeepError>
 
 /// Records what the journal tells: an item is recorded if the last line about it carries it.
 fn follow(records: &SqliteRecords, lines: Receiver<Vec<Line>>) -> Result<(), ArchiveError> {
+    let mut loader = records.loader()?;
     for line in lines.into_iter().flatten() {
         let (entry, full) = match line {
             Line::Entry(entry, full) => (entry, full),
@@ -144,8 +150,8 @@ fn follow(records: &SqliteRecords, lines: Receiver<Vec<Line>>) -> Result<(), Arc
                 continue;
             }
         };
-        records.happened(&entry)?;
-        match full.map(|full| records.put(&full)) {
+        loader.happened(&entry)?;
+        match full.map(|full| loader.put(&full)) {
             Some(Ok(())) => {}
             // It is looked at once more when all that was void is gone.
             Some(Err(KeepError::LabelTaken { .. })) => records.forget(&entry.path)?,
@@ -163,21 +169,17 @@ fn strike_out(records: &SqliteRecords, changes: &[u64]) -> Result<(), KeepError>
     records.did_not_happen(changes)
 }
 
-/// Objects by their paths, with the digests of their inventories.
-type Objects = Result<Vec<(String, String)>, KeepError>;
+/// Objects with the digests of their inventories.
+type Objects = Result<Vec<Inventoried>, KeepError>;
 
 /// Walks the tree, and hands on what it finds.
 fn walk(content: &Tree, found: &SyncSender<Objects>) {
-    let mut objects = match content.objects() {
+    let mut objects = match content.inventories() {
         Ok(objects) => objects,
         Err(error) => return drop(found.send(Err(error))),
     };
     loop {
-        let batch: Objects = objects
-            .by_ref()
-            .take(BATCH)
-            .map(|path| path.and_then(|path| content.inventory_digest(&path).map(|digest| (path, digest))))
-            .collect();
+        let batch: Objects = objects.by_ref().take(BATCH).collect();
         let is_last = !batch.as_ref().is_ok_and(|batch| batch.len() == BATCH);
         if found.send(batch).is_err() || is_last {
             return;
@@ -189,6 +191,7 @@ fn walk(content: &Tree, found: &SyncSender<Objects>) {
 struct Compared<'a> {
     content: &'a Tree,
     records: &'a SqliteRecords,
+    recorded: Recorded<'a>,
     seen: Seen,
     /// Lines that are to be told of objects that the journal does not know, or not so.
     adopted: Vec<Entry>,
@@ -199,11 +202,12 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    fn object(&mut self, path: &str, digest: &str) -> Result<(), ArchiveError> {
-        let stands = self.records.stands(path)?;
-        let change = match stands.filter(|(_, inventory)| inventory == short(digest)) {
-            Some((change, _)) => change,
-            None => self.read(path)?,
+    fn object(&mut self, object: &Inventoried) -> Result<(), ArchiveError> {
+        let stands = self.recorded.at(&object.path)?;
+        let digest = object.digest.map(|digest| hex(&digest));
+        let change = match stands.filter(|stands| digest.as_ref() == Some(&stands.inventory)) {
+            Some(stands) => stands.change,
+            None => self.read(&object.path)?,
         };
         self.seen.add(change);
         Ok(())

@@ -82,13 +82,14 @@ fn count(route: &str, status: u16, seconds: f64) {
 /// A layer that tells of each request.
 pub async fn told(request: Request, next: Next) -> Response {
     let begun = Instant::now();
-    let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    // Paths are without number: what they are matched by is not.
-    let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    // These share their text with the request, which most of the time is all that is needed of them.
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
     let response = next.run(request).await;
     let (status, took) = (response.status().as_u16(), begun.elapsed());
-    count(&route, status, took.as_secs_f64());
+    // Paths are without number: what they are matched by is not.
+    count(matched.as_ref().map_or("other", MatchedPath::as_str), status, took.as_secs_f64());
+    let path = uri.path();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     // What is only read, and was given, is counted above: a line of each would cost more than the answer.
     if status >= 500 {

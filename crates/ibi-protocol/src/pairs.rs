@@ -77,7 +77,12 @@ impl AsRef<str> for Value {
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.braces { write!(f, "{{{}}}", self.text) } else { f.write_str(&self.text) }
+        if !self.braces {
+            return f.write_str(&self.text);
+        }
+        f.write_str("{")?;
+        f.write_str(&self.text)?;
+        f.write_str("}")
     }
 }
 
@@ -103,8 +108,8 @@ impl Pairs {
 
     /// Adds a pair. The value is one word, or words between spaces; spaces at its ends are dropped.
     pub fn push(&mut self, name: impl Into<String>, value: &str) {
-        let text = percent_encode(value.trim_matches(' ').as_bytes(), IN_VALUES).to_string();
-        self.0.push((named(name.into()), Value::new(text, false)));
+        let text: Cow<'_, str> = percent_encode(value.trim_matches(' ').as_bytes(), IN_VALUES).into();
+        self.0.push((named(name.into()), Value::new(text.into_owned(), false)));
     }
 
     /// Adds a pair whose value is these words in braces, as in `ibi {rep … ibip …}`. A space in a word is encoded; an
@@ -154,7 +159,10 @@ impl fmt::Display for Pairs {
         let mut line = "";
         for (name, value) in &self.0 {
             let name = if name.is_empty() { "{}" } else { name };
-            write!(f, "{line}{name} {value}")?;
+            f.write_str(line)?;
+            f.write_str(name)?;
+            f.write_str(" ")?;
+            value.fmt(f)?;
             line = "\r\n";
         }
         Ok(())

@@ -6,8 +6,9 @@
 mod memory;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::digests::{self, BLOCK, Digests};
 use crate::{FileRecord, KeepError};
@@ -50,6 +51,15 @@ pub struct Swept {
     pub stagings: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// An object as a walk over the tree finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inventoried {
+    /// The path it was published under.
+    pub path: Box<str>,
+    /// The first bytes of the SHA-512 of its inventory: as many as the journal has of it. Nothing if there is no inventory.
+    pub digest: Option<[u8; 16]>,
 }
 
 /// Objects by the paths they were published under.
@@ -97,8 +107,8 @@ pub trait Content: Send + Sync {
     fn version(&self, object: &str, number: u32) -> Result<Option<String>, KeepError>;
 
     /// Finishes what a crash cut off at this object: its root inventory becomes that of its last version, and folders
-    /// that were made for nothing go.
-    fn settle(&self, object: &str) -> Result<(), KeepError>;
+    /// that were made for nothing go. Folders above it are made durable unless they are among `durable`, where they are put.
+    fn settle(&self, object: &str, durable: &mut BTreeSet<PathBuf>) -> Result<(), KeepError>;
 
     /// Whether nothing is staged, by anybody.
     fn is_swept(&self) -> Result<bool, KeepError>;

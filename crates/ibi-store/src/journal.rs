@@ -43,7 +43,8 @@ pub struct Journal {
 /// What a reading of the journal found at its end.
 #[derive(Debug)]
 pub struct Reading {
-    /// The lines of the last batch, without those that are void already: a crash may have made more of them void.
+    /// The lines of the last batch, without what they carry, and without those that are void already: a crash may have made
+    /// more of them void.
     pub last_batch: Vec<Entry>,
     /// Behind the last line.
     pub end: Position,
@@ -125,10 +126,10 @@ impl Journal {
                 return Ok(reading);
             }
             match line::parse(&line) {
-                Some((number, _, told)) if unreadable.is_none() && number == reading.end.next => {
+                Some((number, _, mut told)) if unreadable.is_none() && number == reading.end.next => {
                     reading.end.place += read as u64;
                     reading.end.next += 1;
-                    reading.note(&told);
+                    reading.note(&mut told);
                     tell(told)?;
                 }
                 other => {
@@ -145,13 +146,16 @@ impl Journal {
 }
 
 impl Reading {
-    fn note(&mut self, told: &Told) {
+    fn note(&mut self, told: &mut Told) {
         match told {
             Told::Entry(entry) => {
                 if self.last_batch.first().is_some_and(|other| other.batch != entry.batch) {
                     self.last_batch.clear();
                 }
+                // What it carries is long, and a batch may be large.
+                let record = entry.record.take();
                 self.last_batch.push(entry.clone());
+                entry.record = record;
             }
             Told::Void(void) => self.last_batch.retain(|entry| !void.contains(&entry.change)),
         }

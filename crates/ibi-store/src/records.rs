@@ -7,7 +7,7 @@ use crate::KeepError;
 use crate::journal::{Entry, Position, State};
 
 pub use memory::MemoryRecords;
-pub use sqlite::SqliteRecords;
+pub use sqlite::{Loader, SqliteRecords, Standing};
 
 /// An item, as far as it is looked up and listed.
 #[derive(Debug, Clone, PartialEq, Eq)]

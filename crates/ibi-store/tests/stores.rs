@@ -1,5 +1,6 @@
 //! Stores of content and records: conformance, and what only a store on disk can show.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use ibi_store::content::{Content as _, Publication};
@@ -77,16 +78,16 @@ fn a_root_inventory_that_was_not_put_in_place_is_redone() {
     // As a crash leaves it: the version is there, the root inventory is the one before, or half of it is.
     for name in ["inventory.json", "inventory.json.sha512"] {
         fs::copy(folder.join("v1").join(name), folder.join(name)).unwrap();
-        tree.settle(object).unwrap();
+        tree.settle(object, &mut BTreeSet::new()).unwrap();
         assert_eq!(tree.head(object).unwrap(), whole, "{name}");
     }
     fs::write(folder.join("inventory.json"), "").unwrap();
     assert!(matches!(tree.head(object), Err(KeepError::DamagedInventory { .. })), "it is not given out");
-    tree.settle(object).unwrap();
+    tree.settle(object, &mut BTreeSet::new()).unwrap();
     assert_eq!(tree.head(object).unwrap(), whole);
     // Folders that were made for an object that never came are gone.
     fs::create_dir_all(data.path().join("tree/test/b/2026")).unwrap();
-    tree.settle("test/b/2026/01.01.00.00").unwrap();
+    tree.settle("test/b/2026/01.01.00.00", &mut BTreeSet::new()).unwrap();
     assert!(!data.path().join("tree/test/b").exists());
     assert!(folder.exists());
 }

@@ -2,7 +2,7 @@
 //! a rebuilt one would be (clause 2.3).
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ibi_store::content::Swept;
@@ -136,7 +136,7 @@ fn holdings(data: &Path, settings: Settings) -> Result<Holdings, ArchiveError> {
     })
 }
 
-pub(crate) fn index(data: &Path) -> std::path::PathBuf {
+pub(crate) fn index(data: &Path) -> PathBuf {
     data.join("index.sqlite")
 }
 
@@ -188,9 +188,9 @@ pub(crate) fn void_lines(
     reading: &Reading,
     clock: &dyn Clock,
 ) -> Result<BTreeSet<u64>, ArchiveError> {
-    let mut void = BTreeSet::new();
+    let (mut void, mut durable) = (BTreeSet::new(), BTreeSet::new());
     for entry in &reading.last_batch {
-        if !is_made(content, entry)? {
+        if !is_made(content, entry, &mut durable)? {
             void.insert(entry.change);
         }
     }
@@ -201,8 +201,13 @@ pub(crate) fn void_lines(
 }
 
 /// Whether the tree has what a line tells. Damage is no reason to say that it has not: the line would be struck out for good.
-pub(crate) fn is_made(content: &dyn Content, entry: &Entry) -> Result<bool, ArchiveError> {
-    let found = content.settle(&entry.path).and_then(|()| content.version(&entry.path, entry.version));
+pub(crate) fn is_made(
+    content: &dyn Content,
+    entry: &Entry,
+    durable: &mut BTreeSet<PathBuf>,
+) -> Result<bool, ArchiveError> {
+    let settled = content.settle(&entry.path, durable);
+    let found = settled.and_then(|()| content.version(&entry.path, entry.version));
     match found {
         Ok(found) => Ok(found.is_some_and(|digest| short(&digest) == entry.inventory)),
         Err(KeepError::DamagedInventory { .. }) => Ok(true),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ibi_id::Label;
-use ibi_protocol::{Forms, Pairs, Part, Relation, UrlRequest};
+use ibi_protocol::{Pairs, Part, Relation, UrlRequest};
 use ibi_store::journal::State;
 
 use crate::ArchiveError;
@@ -38,9 +38,9 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     let from = Led::new(holding, role);
     let mut pairs = Pairs::new();
     pairs.push("archiveaddress", &asked.address.archive);
-    forms(&holdings.settings().service).push_to(&mut pairs, "ibi.archiveservice");
+    push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().service);
     pairs.push("ibi.platformsoftware", "");
-    forms(from.labels()).push_to(&mut pairs, "ibi");
+    push_forms(&mut pairs, "ibi", from.labels());
     if from.holding.state == State::Deleted {
         pairs.push("state", State::Deleted.name());
         pairs.push("timestamp", &from.holding.item.updated);
@@ -55,11 +55,11 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
         && let What::Item = from.what
         && let Some(next) = holdings.next_edition(&from.holding)?
     {
-        forms(&next.item.labels).push_to(&mut pairs, "ibi.nextedition");
+        push_forms(&mut pairs, "ibi.nextedition", &next.item.labels);
     }
     let offers = holdings.offers(&from, wanted)?;
     for (relation, led) in &offers.leading {
-        forms(led.labels()).push_to(&mut pairs, format!("ibi{relation}"));
+        push_forms(&mut pairs, named("ibi", relation), led.labels());
     }
     let client = request.client.first().copied();
     let mut led_to = Vec::new();
@@ -90,7 +90,7 @@ fn push_offer(
     asked: &Asked<'_>,
 ) -> Result<bool, ArchiveError> {
     if !relation.is_empty() {
-        forms(led.labels()).push_to(pairs, format!("ibi{relation}"));
+        push_forms(pairs, named("ibi", relation), led.labels());
     }
     let holding = &led.holding;
     if holding.state == State::Deleted {
@@ -98,10 +98,10 @@ fn push_offer(
     }
     let place = place(holdings, led, request, client, asked.now)?;
     let Some((path, kind)) = place else { return Ok(false) };
-    pairs.push(format!("url{relation}"), &asked.address.url(&path));
-    pairs.push(format!("contenttype{relation}"), kind);
-    pairs.push(format!("state{relation}"), holding.state.name());
-    pairs.push(format!("timestamp{relation}"), &holding.item.updated);
+    pairs.push(named("url", relation), &asked.address.url(&path));
+    pairs.push(named("contenttype", relation), kind);
+    pairs.push(named("state", relation), holding.state.name());
+    pairs.push(named("timestamp", relation), &holding.item.updated);
     Ok(true)
 }
 
@@ -149,6 +149,13 @@ pub(crate) fn is_same(a: &str, b: &str) -> bool {
     a == b || Label::parse(a).ok().zip(Label::parse(b).ok()).is_some_and(|(a, b)| a == b)
 }
 
-fn forms(labels: &Labels) -> Forms {
-    Forms::new(labels.iter().filter_map(|label| Some(Label::parse(label).ok()?.into_owned())))
+/// Puts the forms of labels into an answer: they are kept by form, and need not be read again.
+fn push_forms(pairs: &mut Pairs, name: impl Into<String>, labels: &Labels) {
+    let words: Vec<&str> = labels.by_form().flat_map(|(form, label)| [form.name(), label]).collect();
+    pairs.push_words(name, &words);
+}
+
+/// The name of a pair of a relation.
+fn named(name: &str, relation: &Relation) -> String {
+    if relation.is_empty() { name.to_owned() } else { format!("{name}{relation}") }
 }

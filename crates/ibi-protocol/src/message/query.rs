@@ -28,6 +28,10 @@ pub(super) fn encode(value: &[u8]) -> String {
 
 /// Decoded once. A `%` without two digits after it is itself.
 pub(super) fn decode(value: &str) -> Vec<u8> {
+    // Most have nothing to decode.
+    if !value.contains(['+', '%']) {
+        return value.as_bytes().to_owned();
+    }
     let spaced: Vec<u8> = value.bytes().map(|c| if c == b'+' { b' ' } else { c }).collect();
     percent_decode(&spaced).collect()
 }

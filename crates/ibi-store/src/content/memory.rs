@@ -1,8 +1,8 @@
 //! Content in memory, for tests.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::KeepError;
@@ -125,7 +125,7 @@ impl Content for MemoryContent {
         Ok(inventory.map(|inventory| Inventory::digest(inventory)))
     }
 
-    fn settle(&self, _: &str) -> Result<(), KeepError> {
+    fn settle(&self, _: &str, _: &mut BTreeSet<PathBuf>) -> Result<(), KeepError> {
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod walk;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::thread::JoinHandle;
 
 use crate::KeepError;
 use crate::claims::open_plain;
-use crate::content::{Content, Head, Objects, Publication, ReadAt, Staging, Swept};
+use crate::content::{Content, Head, Inventoried, Objects, Publication, ReadAt, Staging, Swept};
 use crate::digests::{self, CopyError, Digests};
 use crate::disk::{self, Disk};
 use crate::ocfl::{
@@ -35,10 +36,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The digest of an object's inventory as it lies there, whatever its sidecar says; empty if there is none.
-    pub fn inventory_digest(&self, object: &str) -> Result<String, KeepError> {
-        let inventory = disk::read(&self.object(object).join(INVENTORY))?;
-        Ok(inventory.map(|inventory| Inventory::digest(&inventory)).unwrap_or_default())
+    /// Every object in order of the paths, with the digest of its inventory.
+    pub fn inventories(&self) -> Result<impl Iterator<Item = Result<Inventoried, KeepError>>, KeepError> {
+        let mut walk = walk::Walk::new(&self.root)?;
+        Ok(std::iter::from_fn(move || walk.inventoried()))
     }
 
     /// Makes the tree of a data folder, with a page that tells a stranger how to read it; goes on with one that was begun.
@@ -295,7 +296,7 @@ impl Content for Tree {
         }
     }
 
-    fn settle(&self, object: &str) -> Result<(), KeepError> {
+    fn settle(&self, object: &str, durable: &mut BTreeSet<PathBuf>) -> Result<(), KeepError> {
         let folder = self.object(object);
         if !folder.join(OBJECT_DECLARATION.0).exists() {
             return self.prune(&folder);
@@ -308,7 +309,14 @@ impl Content for Tree {
             disk::replace_in(&folder.join(SIDECAR), &self.staging, sidecar(&digest).as_bytes())?;
         }
         // Its names may be there and not durable yet.
-        folder.ancestors().take_while(|folder| folder.starts_with(&self.root)).try_for_each(disk::sync)
+        disk::sync(&folder)?;
+        for above in folder.ancestors().skip(1).take_while(|above| above.starts_with(&self.root)) {
+            if !durable.contains(above) {
+                disk::sync(above)?;
+                durable.insert(above.to_owned());
+            }
+        }
+        Ok(())
     }
 
     fn is_swept(&self) -> Result<bool, KeepError> {
@@ -343,7 +351,7 @@ impl Content for Tree {
     }
 
     fn objects(&self) -> Result<Objects<'_>, KeepError> {
-        Ok(Box::new(walk::Walk::new(&self.root)))
+        Ok(Box::new(walk::Walk::new(&self.root)?))
     }
 
     fn files(&self, object: &str) -> Result<Vec<String>, KeepError> {

@@ -67,16 +67,22 @@ pub(crate) fn escape(byte: u8, text: &mut String) {
 
 /// The bytes of a path that is written as [`logical`] writes it. A `%` that begins no escape stands for itself.
 pub fn raw(logical: &str) -> Vec<u8> {
-    let mut rest = logical.as_bytes();
-    let mut path = Vec::with_capacity(rest.len());
-    while let Some((&first, others)) = rest.split_first() {
-        let escaped = others.get(..2).filter(|_| first == b'%').and_then(|digits| {
-            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16)
-                .ok()
-                .filter(|_| digits.iter().all(u8::is_ascii_hexdigit))
-        });
-        path.push(escaped.unwrap_or(first));
-        rest = if escaped.is_some() { &others[2..] } else { others };
+    let mut path = Vec::with_capacity(logical.len());
+    let mut parts = logical.split('%');
+    path.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    // Each of them stands after a `%`.
+    for part in parts {
+        let escaped = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                path.push(byte);
+                path.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => {
+                path.push(b'%');
+                path.extend_from_slice(part.as_bytes());
+            }
+        }
     }
     path
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, Statement, ToSql, params};
 
 use crate::journal::{Entry, Position, State, Verb};
 use crate::records::{FileRecord, Found, Full, LabelRecord, LinkKind, LinkRecord, Record, Records, Role};
@@ -62,6 +62,17 @@ const TABLES: &str = "
         agent TEXT NOT NULL, source TEXT, request TEXT, note TEXT, PRIMARY KEY (path, change)) WITHOUT ROWID;
     CREATE INDEX event_request ON event (request) WHERE request IS NOT NULL;
 ";
+
+/// An item that is recorded: the last thing that happened to it, and the inventory that it left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The path of its object.
+    pub path: String,
+    /// The number of the line.
+    pub change: u64,
+    /// The first digits of the inventory's digest.
+    pub inventory: String,
+}
 
 /// Records in one SQLite file.
 #[derive(Debug)]
@@ -127,7 +138,7 @@ impl SqliteRecords {
         records.0.set_prepared_statement_cache_capacity(64);
         records.0.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         records.0.execute_batch(
-            "PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = -65536;",
+            "PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = -196608;",
         )?;
         records
             .0
@@ -185,8 +196,9 @@ impl SqliteRecords {
         Ok(self.0.prepare_cached(sql)?.execute(parameters)?)
     }
 
-    /// Takes out what an item has. Its labels stand in its own row, so that no index leads from items to labels.
-    fn forget_parts(&self, path: &str) -> Result<(), KeepError> {
+    /// Takes out what an item has, and tells its number. Its labels stand in its own row, so that no index leads from items
+    /// to labels.
+    fn forget_parts(&self, path: &str) -> Result<Option<i64>, KeepError> {
         let sql = "SELECT number, labels FROM item WHERE path = ?1";
         let recorded: Option<(i64, String)> = self.row(sql, [path], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if let Some((number, labels)) = &recorded {
@@ -195,7 +207,8 @@ impl SqliteRecords {
             }
         }
         self.run("DELETE FROM file WHERE path = ?1", [path])?;
-        self.run("DELETE FROM link WHERE path = ?1", [path]).map(drop)
+        self.run("DELETE FROM link WHERE path = ?1", [path])?;
+        Ok(recorded.map(|(number, _)| number))
     }
 
     /// How many items are recorded.
@@ -203,10 +216,16 @@ impl SqliteRecords {
         Ok(self.row("SELECT COUNT(*) FROM item", [], |row| number(row, 0))?.unwrap_or(0))
     }
 
-    /// The last thing that happened to an item that is recorded, and the inventory that it left.
-    pub fn stands(&self, path: &str) -> Result<Option<(u64, String)>, KeepError> {
-        let sql = "SELECT change, inventory FROM item WHERE path = ?1";
-        self.row(sql, [path], |row| Ok((number(row, 0)?, row.get(1)?)))
+    /// How an item is recorded.
+    pub fn stands(&self, path: &str) -> Result<Option<Standing>, KeepError> {
+        let sql = "SELECT path, change, inventory FROM item WHERE path = ?1";
+        self.row(sql, [path], standing)
+    }
+
+    /// The same of items in order of their paths, after one.
+    pub fn standing(&self, after: &str, limit: usize) -> Result<Vec<Standing>, KeepError> {
+        let sql = "SELECT path, change, inventory FROM item WHERE path > ?1 ORDER BY path LIMIT ?2";
+        self.rows(sql, params![after, limit as i64], standing)
     }
 
     /// What an item is from another change on that left its version as it is. Tells whether the item was so recorded.
@@ -232,10 +251,139 @@ impl SqliteRecords {
         Ok(())
     }
 
+    /// Records an item by what runs an insertion.
+    fn put_by(&self, item: &Full, insert: Insert<'_>) -> Result<(), KeepError> {
+        let Full { record, labels, links, files } = item;
+        let Record { path, change, version, inventory, state, epoch, properties, metadata } = record;
+        let (change, epoch, state) = (*change as i64, *epoch as i64, state.name());
+        let names = labels.iter().map(|label| label.folded.as_str()).collect::<Vec<_>>().join(" ");
+        let columns = params![path, change, version, inventory, state, epoch, properties, metadata, names];
+        // `RETURNING number` would cost SQLite a table of its own at each call.
+        let new = insert(Table::Item, columns)? == 1;
+        let item = if new {
+            self.0.last_insert_rowid()
+        } else {
+            let number = self.forget_parts(path)?.ok_or(KeepError::OtherIndex)?;
+            let sql =
+                "UPDATE item SET change = ?2, version = ?3, inventory = ?4, state = ?5, epoch = ?6, properties = ?7,
+                 metadata = ?8, labels = ?9 WHERE path = ?1";
+            self.run(sql, columns)?;
+            number
+        };
+        for (number, label) in labels.iter().enumerate() {
+            let canonical = Some(&label.canonical).filter(|canonical| **canonical != label.folded);
+            if insert(Table::Label, params![label.folded, canonical, label.role as i64, item])? == 0 {
+                if new {
+                    self.take_back(path, &labels[..number])?;
+                }
+                return Err(self.taken(&label.folded)?);
+            }
+        }
+        for link in links {
+            insert(Table::Link, params![path, link.kind as i64, link.to])?;
+        }
+        for FileRecord { name, content, size, sha512, media, blocks } in files {
+            insert(Table::File, params![path, name, content, *size as i64, sha512, media, blocks])?;
+        }
+        Ok(())
+    }
+
+    /// For recording many.
+    pub fn loader(&self) -> Result<Loader<'_>, KeepError> {
+        let prepare = |into: Table| self.0.prepare(into.sql());
+        let [item, label, link, file, event] = Table::ALL.map(prepare);
+        Ok(Loader { records: self, statements: [item?, label?, link?, file?, event?] })
+    }
+
     fn taken(&self, label: &str) -> Result<KeepError, KeepError> {
         let path = self.row(concat!(found_columns!(), "folded = ?1"), [label], |row| row.get(0))?;
         Ok(KeepError::LabelTaken { label: label.to_owned(), path: path.unwrap_or_default() })
     }
+}
+
+/// What an insertion goes into.
+#[derive(Debug, Clone, Copy)]
+enum Table {
+    Item,
+    Label,
+    Link,
+    File,
+    Event,
+}
+
+/// Runs an insertion, and tells how many rows it made.
+type Insert<'a> = &'a mut dyn FnMut(Table, &[&dyn ToSql]) -> Result<usize, KeepError>;
+
+impl Table {
+    const ALL: [Self; 5] = [Self::Item, Self::Label, Self::Link, Self::File, Self::Event];
+
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::Item => concat!(
+                "INSERT INTO item (",
+                record_columns!(),
+                ", labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING"
+            ),
+            Self::Label => {
+                "INSERT INTO label (folded, canonical, role, item) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING"
+            }
+            Self::Link => "INSERT INTO link (path, kind, target) VALUES (?1, ?2, ?3)",
+            Self::File => {
+                concat!("INSERT INTO file (path, ", file_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+            }
+            Self::Event => concat!(
+                "INSERT INTO event (",
+                event_columns!(),
+                ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING"
+            ),
+        }
+    }
+}
+
+/// Records many, with statements that are held: looking them up each time costs a tenth as much as running them.
+pub struct Loader<'a> {
+    records: &'a SqliteRecords,
+    statements: [Statement<'a>; 5],
+}
+
+impl Loader<'_> {
+    /// Like [`Records::put`].
+    pub fn put(&mut self, item: &Full) -> Result<(), KeepError> {
+        let statements = &mut self.statements;
+        self.records.put_by(item, &mut |into, values| Ok(statements[into as usize].execute(values)?))
+    }
+
+    /// Like [`Records::happened`].
+    pub fn happened(&mut self, entry: &Entry) -> Result<(), KeepError> {
+        let statements = &mut self.statements;
+        happened_by(entry, &mut |into, values| Ok(statements[into as usize].execute(values)?))
+    }
+}
+
+impl std::fmt::Debug for Loader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loader").field("records", self.records).finish_non_exhaustive()
+    }
+}
+
+/// Records a line of the journal by what runs an insertion.
+fn happened_by(entry: &Entry, insert: Insert<'_>) -> Result<(), KeepError> {
+    let parameters = params![
+        entry.path,
+        entry.change as i64,
+        entry.batch as i64,
+        entry.time,
+        entry.verb.name(),
+        entry.version,
+        entry.inventory,
+        entry.state.name(),
+        entry.epoch as i64,
+        entry.by,
+        entry.source,
+        entry.key,
+        entry.note
+    ];
+    insert(Table::Event, parameters).map(drop)
 }
 
 impl Records for SqliteRecords {
@@ -333,49 +481,7 @@ impl Records for SqliteRecords {
     }
 
     fn put(&self, item: &Full) -> Result<(), KeepError> {
-        let Full { record, labels, links, files } = item;
-        let Record { path, change, version, inventory, state, epoch, properties, metadata } = record;
-        let (change, epoch, state) = (*change as i64, *epoch as i64, state.name());
-        let names = labels.iter().map(|label| label.folded.as_str()).collect::<Vec<_>>().join(" ");
-        let columns = params![path, change, version, inventory, state, epoch, properties, metadata, names];
-        let sql = concat!(
-            "INSERT INTO item (",
-            record_columns!(),
-            ", labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING RETURNING number"
-        );
-        let new: Option<i64> = self.row(sql, columns, |row| row.get(0))?;
-        let item = match new {
-            Some(number) => number,
-            None => {
-                self.forget_parts(path)?;
-                let sql =
-                    "UPDATE item SET change = ?2, version = ?3, inventory = ?4, state = ?5, epoch = ?6, properties = ?7,
-                     metadata = ?8, labels = ?9 WHERE path = ?1 RETURNING number";
-                self.row(sql, columns, |row| row.get(0))?.ok_or(KeepError::OtherIndex)?
-            }
-        };
-        for (number, label) in labels.iter().enumerate() {
-            let canonical = Some(&label.canonical).filter(|canonical| **canonical != label.folded);
-            let sql = "INSERT INTO label (folded, canonical, role, item) VALUES (?1, ?2, ?3, ?4)
-                       ON CONFLICT DO NOTHING";
-            if self.run(sql, params![label.folded, canonical, label.role as i64, item])? == 0 {
-                if new.is_some() {
-                    self.take_back(path, &labels[..number])?;
-                }
-                return Err(self.taken(&label.folded)?);
-            }
-        }
-        for link in links {
-            let sql = "INSERT INTO link (path, kind, target) VALUES (?1, ?2, ?3)";
-            self.run(sql, params![record.path, link.kind as i64, link.to])?;
-        }
-        for file in files {
-            let sql = "INSERT INTO file (path, name, content, size, sha512, media, blocks)
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-            let FileRecord { name, content, size, sha512, media, blocks } = file;
-            self.run(sql, params![record.path, name, content, *size as i64, sha512, media, blocks])?;
-        }
-        Ok(())
+        self.put_by(item, &mut |into, values| self.run(into.sql(), values))
     }
 
     fn forget(&self, path: &str) -> Result<(), KeepError> {
@@ -389,25 +495,7 @@ impl Records for SqliteRecords {
     }
 
     fn happened(&self, entry: &Entry) -> Result<(), KeepError> {
-        let sql = "INSERT INTO event (path, change, batch, time, verb, version, inventory, state, epoch, agent, source,
-                   request, note) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-                   ON CONFLICT DO NOTHING";
-        let parameters = params![
-            entry.path,
-            entry.change as i64,
-            entry.batch as i64,
-            entry.time,
-            entry.verb.name(),
-            entry.version,
-            entry.inventory,
-            entry.state.name(),
-            entry.epoch as i64,
-            entry.by,
-            entry.source,
-            entry.key,
-            entry.note
-        ];
-        self.run(sql, parameters).map(drop)
+        happened_by(entry, &mut |into, values| self.run(into.sql(), values))
     }
 
     fn did_not_happen(&self, changes: &[u64]) -> Result<(), KeepError> {
@@ -467,6 +555,10 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         properties: row.get(6)?,
         metadata: row.get(7)?,
     })
+}
+
+fn standing(row: &Row<'_>) -> rusqlite::Result<Standing> {
+    Ok(Standing { path: row.get(0)?, change: number(row, 1)?, inventory: row.get(2)? })
 }
 
 fn file(row: &Row<'_>) -> rusqlite::Result<FileRecord> {

@@ -1,34 +1,120 @@
 //! Walks over folders.
 
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, Mode, OFlags};
+use sha2::{Digest as _, Sha512};
+
 use crate::KeepError;
-use crate::ocfl::OBJECT_DECLARATION;
+use crate::content::Inventoried;
+use crate::ocfl::{INVENTORY, OBJECT_DECLARATION};
 
 /// The objects of a tree, in order of their paths, holding in memory one list of names for each level.
 pub(super) struct Walk {
-    root: PathBuf,
-    /// Folders that are still to be looked at, the next one last.
-    left: Vec<PathBuf>,
+    /// From the root to where it stands.
+    levels: Vec<Level>,
+    /// An inventory, as it is read.
+    bytes: Vec<u8>,
+}
+
+/// A folder that is not an object.
+struct Level {
+    path: PathBuf,
+    /// The path below the root, with a slash at its end.
+    within: String,
+    /// Open, so that what lies in it is found without going all the way from the root again.
+    folder: File,
+    /// Folders in it that are still to be looked at, the next one last.
+    left: Vec<OsString>,
+}
+
+impl Level {
+    fn open(path: PathBuf, within: String) -> Result<Self, KeepError> {
+        let folder = File::open(&path).map_err(KeepError::io("read", &path))?;
+        let mut left = Vec::new();
+        for entry in fs::read_dir(&path).map_err(KeepError::io("read", &path))? {
+            let entry = entry.map_err(KeepError::io("read", &path))?;
+            if entry.file_type().map_err(KeepError::io("read", &path))?.is_dir() {
+                left.push(entry.file_name());
+            }
+        }
+        left.sort_unstable_by(|a, b| b.as_bytes().cmp(a.as_bytes()));
+        Ok(Self { path, within, folder, left })
+    }
+
+    fn is_object(&self, name: &OsString) -> bool {
+        let declaration = Path::new(name).join(OBJECT_DECLARATION.0);
+        rustix::fs::statat(&self.folder, declaration, AtFlags::empty()).is_ok()
+    }
+
+    /// Reads the inventory of an object in it; nothing if there is none.
+    fn inventory(&self, name: &OsString, bytes: &mut Vec<u8>) -> Result<Option<usize>, KeepError> {
+        let inventory = Path::new(name).join(INVENTORY);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let failed = || KeepError::io("read", &self.path.join(&inventory));
+        let mut file = match rustix::fs::openat(&self.folder, &inventory, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+            Err(error) => return Err(failed()(error.into())),
+        };
+        let mut filled = 0;
+        loop {
+            match file.read(&mut bytes[filled..]) {
+                Ok(0) => return Ok(Some(filled)),
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed()(error)),
+            }
+            // A file that does not fill what is offered has ended; were there more, its digest would be another one.
+            if filled < bytes.len() {
+                return Ok(Some(filled));
+            }
+            bytes.resize(filled * 2, 0);
+        }
+    }
 }
 
 impl Walk {
-    pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), left: vec![root.to_owned()] }
+    pub(super) fn new(root: &Path) -> Result<Self, KeepError> {
+        Ok(Self { levels: vec![Level::open(root.to_owned(), String::new())?], bytes: vec![0; 1 << 14] })
     }
 
-    fn step(&mut self, folder: &Path) -> Result<Option<String>, KeepError> {
-        // Asking is cheaper than listing: most folders at the bottom are objects.
-        if folder != self.root && folder.join(OBJECT_DECLARATION.0).exists() {
-            let path = folder.strip_prefix(&self.root).unwrap_or(folder);
-            return Ok(Some(path.to_string_lossy().into_owned()));
+    /// The next object, with the digest of its inventory as it lies there, whatever its sidecar says.
+    pub(super) fn inventoried(&mut self) -> Option<Result<Inventoried, KeepError>> {
+        let (path, name) = match self.step()? {
+            Ok(object) => object,
+            Err(error) => return Some(Err(error)),
+        };
+        let level = self.levels.last()?;
+        let digest = level.inventory(&name, &mut self.bytes).map(|read| {
+            let digest = Sha512::digest(&self.bytes[..read?]);
+            digest.first_chunk().copied()
+        });
+        Some(digest.map(|digest| Inventoried { path: path.into(), digest }))
+    }
+
+    /// The next object, by its path and its name in the last of the levels.
+    fn step(&mut self) -> Option<Result<(String, OsString), KeepError>> {
+        loop {
+            let level = self.levels.last_mut()?;
+            let Some(name) = level.left.pop() else {
+                self.levels.pop();
+                continue;
+            };
+            let within = format!("{}{}", level.within, name.to_string_lossy());
+            // Asking is cheaper than listing: most folders at the bottom are objects.
+            if level.is_object(&name) {
+                return Some(Ok((within, name)));
+            }
+            match Level::open(level.path.join(&name), within + "/") {
+                Ok(level) => self.levels.push(level),
+                Err(error) => return Some(Err(error)),
+            }
         }
-        let mut within = entries(folder)?;
-        within.retain(|(_, kind)| kind.is_dir());
-        within.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
-        self.left.extend(within.into_iter().map(|(path, _)| path));
-        Ok(None)
     }
 }
 
@@ -36,14 +122,7 @@ impl Iterator for Walk {
     type Item = Result<String, KeepError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some(folder) = self.left.pop() {
-            match self.step(&folder) {
-                Ok(None) => {}
-                Ok(Some(object)) => return Some(Ok(object)),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        None
+        self.step().map(|object| object.map(|(path, _)| path))
     }
 }
 
