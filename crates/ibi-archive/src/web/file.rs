@@ -18,6 +18,7 @@ use ibi_store::digests::BLOCK;
 use ibi_store::records::FileRecord;
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::item::unhex;
 
@@ -27,8 +28,13 @@ const HASHING: usize = 4;
 /// Blocks in memory, waiting for clients to take them.
 const HELD: usize = 64;
 
-/// What a client gets at a time when those are all held by others: the block is checked again for each piece.
+/// What a client gets at a time when those are all held by others, at first and at most: the block is checked again for each
+/// piece. One that takes its pieces at once gets larger ones; one that is slow holds little.
 const PIECE: usize = 16 << 10;
+const LARGEST_PIECE: usize = 256 << 10;
+
+/// Who takes a piece within this time takes it at once.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// Buffers that are kept for the next.
 const SPARE: usize = 32;
@@ -51,7 +57,7 @@ impl Blocks {
     }
 
     /// Some bytes of a file from a place on, checked.
-    async fn next(self: Arc<Self>, file: Arc<Checked>, range: Range<u64>) -> io::Result<Bytes> {
+    async fn next(self: Arc<Self>, file: Arc<Checked>, range: Range<u64>, piece: usize) -> io::Result<Bytes> {
         let hashing = Arc::clone(&self.hashing).acquire_owned().await.map_err(io::Error::other)?;
         let held = Arc::clone(&self.held).try_acquire_owned().ok();
         let read = move || {
@@ -69,7 +75,7 @@ impl Blocks {
             let to = (range.end - begin).min(buffer.len() as u64) as usize;
             let block = Held { bytes: buffer, spare: Arc::clone(&self.spare), _held: held };
             if block._held.is_none() {
-                return Ok(Bytes::copy_from_slice(&block.bytes[from..to.min(from + PIECE)]));
+                return Ok(Bytes::copy_from_slice(&block.bytes[from..to.min(from + piece)]));
             }
             Ok(Bytes::from_owner(block).slice(from..to))
         };
@@ -107,15 +113,18 @@ struct Going {
     blocks: Arc<Blocks>,
     file: Arc<Checked>,
     range: Range<u64>,
+    /// How large the next piece may be, and when the last one was given.
+    piece: usize,
+    given: Option<Instant>,
     next: Option<Next>,
 }
 
 impl Going {
     fn ask(&mut self) {
-        let more = self.range.start < self.range.end;
-        self.next = more.then(|| -> Next {
-            Box::pin(Arc::clone(&self.blocks).next(Arc::clone(&self.file), self.range.clone()))
-        });
+        let at_once = self.given.is_some_and(|given| given.elapsed() < AT_ONCE);
+        self.piece = if at_once { (self.piece * 2).min(LARGEST_PIECE) } else { PIECE };
+        let (blocks, file) = (Arc::clone(&self.blocks), Arc::clone(&self.file));
+        self.next = Some(Box::pin(blocks.next(file, self.range.clone(), self.piece)));
     }
 }
 
@@ -127,16 +136,24 @@ impl HttpBody for Going {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, io::Error>>> {
+        if self.range.is_empty() {
+            return Poll::Ready(None);
+        }
+        // The client has taken what it got.
+        if self.next.is_none() {
+            self.ask();
+        }
         let Some(next) = &mut self.next else { return Poll::Ready(None) };
         let bytes = ready!(next.as_mut().poll(cx));
+        self.next = None;
+        self.given = Some(Instant::now());
         match bytes {
             Ok(bytes) => {
                 self.range.start += bytes.len() as u64;
-                self.ask();
                 Poll::Ready(Some(Ok(http_body::Frame::data(bytes))))
             }
             Err(error) => {
-                self.next = None;
+                self.range.start = self.range.end;
                 Poll::Ready(Some(Err(error)))
             }
         }
@@ -193,8 +210,17 @@ pub(super) async fn serve(
     if method == Method::HEAD {
         return (status, headers).into_response();
     }
-    let mut going = Going { blocks: Arc::clone(blocks), file: Arc::new(checked), range, next: None };
-    going.ask();
+    let mut going = Going {
+        blocks: Arc::clone(blocks),
+        file: Arc::new(checked),
+        range,
+        piece: PIECE,
+        given: None,
+        next: None,
+    };
+    if !going.range.is_empty() {
+        going.ask();
+    }
     // Damage in the first block is told in time; later, all that is left is to cut the answer off.
     if let Some(next) = going.next.take() {
         match next.await {

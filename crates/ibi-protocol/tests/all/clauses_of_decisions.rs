@@ -274,6 +274,9 @@ fn clause_4_2_5_a_question_is_never_repeated_and_a_cycle_is_reported() {
         "who lies about editions keeps nobody from the item"
     );
     assert_eq!(outcome(&first, &[&next(ITEM)]), "508", "the shortest cycle");
+    let own = format!("ibi {{rep {ITEM} ibip 8JMKD3MGP8W/35MME4E}}");
+    let next = format!("{own} ibi.nextedition {{ibip 8JMKD3MGP8W/35MME4E}}");
+    assert_eq!(outcome(&first, &[&next]), "508", "and under another name of the item");
     // That an item is its own metadata, but not in that format, is none.
     let own = format!("ibi.metadata(marc) {{rep {ITEM}}}");
     assert_eq!(outcome(&wanted(":(marc)"), &[&own]), format!("ask {ITEM}:: Offers"));

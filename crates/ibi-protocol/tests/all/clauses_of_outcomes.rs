@@ -95,6 +95,16 @@ fn item_known_but_not_that_translation_format_or_file() {
     assert_eq!((second.verbs.is_empty(), &second.file), (true, &None));
     let Decision::NotFound(NotFound::File { .. }) = decided(&second, &["url http://N/x"]) else { panic!() };
 
+    // It is not for the file that a format is not there.
+    let first = Wanted { file: FilePath::new(b"/none.pdf").unwrap(), ..wanted(":(marc)") };
+    let second = again(&first, &["url http://N/x"]);
+    let Decision::NotFound(NotFound::Related { offered, .. }) =
+        decided(&second, &["url.metadata http://N/m"])
+    else {
+        panic!()
+    };
+    assert_eq!(modifiers(&offered), "[:][:(oai_dc)]");
+
     // Nothing could be left out, or there is no round left.
     assert_eq!(status(&wanted(":"), &["url http://N/x"]), 404);
     assert_eq!(status(&Wanted { round: 8, ..wanted(":(marc)") }, &["url http://N/x"]), 404);
@@ -115,6 +125,12 @@ fn original_required_only_copies_found() {
         panic!()
     };
     assert_eq!(status(&required, &["", ""]), 404, "nothing to count");
+    // One that claims it and cannot serve it is no alert: the original is not reachable.
+    let Decision::NotFound(NotFound::Original { copies }) = decided(&recount, &["state Original", copy])
+    else {
+        panic!()
+    };
+    assert_eq!(copies.len(), 1);
 }
 
 #[test]

@@ -217,6 +217,43 @@ fn clause_4_1_a_file_is_decoded_once_and_written_encoded() {
 }
 
 #[test]
+fn clause_4_1_all_that_is_asked_for_is_written() {
+    for query in [
+        "ibiurl.requireditemstatus=Original",
+        "ibiurl.requireditemstatus=Original&x=1",
+        "ibiurl.requireditemstatus=Original&?",
+        "ibiurl.requireditemstatus=Original&ibiurl.verblist=GetFileList&?",
+        "ibiurl.verblist=GetFileList",
+        "ibiurl.verblist=GetFileList&?",
+        "ibiurl.verblist=&?",
+        "?&x",
+        "x",
+    ] {
+        let url = format!("/{IBIP}!/a.pdf?{query}");
+        assert_eq!(plain(&url), url);
+    }
+}
+
+#[test]
+fn clause_4_3_a_400_has_a_name_for_programs() {
+    for (url, code) in [
+        ("/8JMKD3MGP8W/35MMO4E".to_owned(), "ibip-character"),
+        ("/a.br/b/2009/2.16".to_owned(), "date-shape"),
+        ("/http://urlib.net/x".to_owned(), "scheme"),
+        ("/urn:x".to_owned(), "scheme"),
+        (format!("/{IBIP}!!"), "modifiers"),
+        (format!("/{IBIP}+(pt-br)"), "spelling"),
+        (format!("/{IBIP}/.."), "file"),
+        (format!("/{IBIP}?ibiurl.verblist=GetX"), "verbs"),
+        (format!("/{IBIP}?ibiurl.verblist=GetTranslation(pt-br)"), "spelling"),
+        (format!("/{IBIP}?ibiurl.requireditemstatus=Copy"), "status"),
+        (format!("/{IBIP}?ibiurl.verblist=&ibiurl.verblist="), "pair-twice"),
+    ] {
+        assert_eq!(parse(&url).unwrap_err().code(), code, "{url}");
+    }
+}
+
+#[test]
 fn clause_4_3_a_400_says_which_rule_and_where() {
     let said = |url: &str| parse(url).unwrap_err().to_string();
     assert_eq!(position("/8JMKD3MGP8W/35MMO4E"), (Place::Path, 17));
@@ -237,6 +274,11 @@ fn clause_4_3_a_400_says_which_rule_and_where() {
     assert!(said("/").contains("there is no label"));
     let spelling = said(&format!("/{IBIP}+(pt-br)"));
     assert_eq!(spelling, "`+(pt-br)` is written `+(pt-BR)` in a persistent URL (at byte 21 of the path)");
+    let spelling = said(&format!("/{IBIP}?x&ibiurl.verblist=GetLastEdition+GetTranslation(pt-br)"));
+    assert_eq!(
+        spelling,
+        "`GetTranslation(pt-br)` is written `GetTranslation(pt-BR)` in a persistent URL (at byte 18 of the query)"
+    );
     for url in ["", "/", "//", "/favicon.ico", "/robots.txt", "/é", "/%", "/%2", "/:", "/a/b/c/d/e", "/+(pt)"]
     {
         let error = parse(url).unwrap_err();
