@@ -123,6 +123,7 @@ impl Labels {
     }
 
     /// All of them with their forms, likewise.
+    #[cfg(feature = "web")]
     pub(crate) fn by_form(&self) -> impl Iterator<Item = (Form, &str)> {
         let forms = [(Form::Repository, &self.rep), (Form::Ibip, &self.ibip), (Form::Legacy, &self.legacy)];
         forms.into_iter().filter_map(|(form, label)| Some((form, label.as_deref()?)))

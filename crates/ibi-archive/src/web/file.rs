@@ -31,7 +31,7 @@ const HELD: usize = 64;
 /// What a client gets at a time when those are all held by others, at first and at most: the block is checked again for each
 /// piece. One that takes its pieces at once gets larger ones; one that is slow holds little.
 const PIECE: usize = 16 << 10;
-const LARGEST_PIECE: usize = 256 << 10;
+const LARGEST_PIECE: usize = 64 << 10;
 
 /// Who takes a piece within this time takes it at once.
 const AT_ONCE: Duration = Duration::from_millis(200);
