@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
 use ibi_http::accept::{Taste, Tongue};
-use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::AcceptedLanguages;
+use ibi_protocol::{PersistentError, PersistentUrl, Place};
 
 use crate::resolve::{Asked, Outcome, Resolution};
 use crate::told::{Told, words};
@@ -37,7 +37,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         Ok(url) => url,
         Err(error) => {
             metrics::counter!("ibi_resolutions_total", "status" => "400").increment(1);
-            return bad(headers, request.uri.query(), error.to_string());
+            return bad(headers, request.uri.query(), &error);
         }
     };
     let asked = Asked {
@@ -86,8 +86,9 @@ fn count(status: u16) {
 }
 
 /// What is no persistent URL: 400, which rule and where.
-fn bad(headers: &HeaderMap, query: Option<&str>, detail: String) -> Response {
+fn bad(headers: &HeaderMap, query: Option<&str>, error: &PersistentError) -> Response {
     let tongue = pages::tongue(headers, query);
+    let detail = in_words(error, tongue);
     let told = Told {
         kind: "urn:ibi:problem:bad-request".to_owned(),
         title: words(tongue).bad,
@@ -96,6 +97,20 @@ fn bad(headers: &HeaderMap, query: Option<&str>, detail: String) -> Response {
         ..Told::default()
     };
     tell(headers, query, tongue, &told)
+}
+
+/// Which rule is broken, and where. The rules themselves are worded in English.
+fn in_words(error: &PersistentError, tongue: Tongue) -> String {
+    let (place, at) = error.position();
+    match (tongue, place) {
+        (Tongue::English, _) => error.to_string(),
+        (Tongue::Portuguese, Place::Path) => {
+            format!("Regra `{}`, no byte {at} do caminho. Em inglês: {error}", error.code())
+        }
+        (Tongue::Portuguese, Place::Query) => {
+            format!("Regra `{}`, no byte {at} da consulta. Em inglês: {error}", error.code())
+        }
+    }
 }
 
 fn answer(headers: &HeaderMap, query: Option<&str>, resolution: &Resolution) -> Response {
@@ -151,6 +166,18 @@ fn fresh(response: &mut Response) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 4.3: a page in Portuguese says which rule, and where.
+    #[test]
+    fn what_cannot_be_read_is_told_in_two_languages() {
+        let error = PersistentUrl::parse("/LK47B6W/362SFKH!!", None).unwrap_err();
+        let told = in_words(&error, Tongue::Portuguese);
+        assert!(told.starts_with("Regra `modifiers`, no byte 17 do caminho."), "{told}");
+        assert_eq!(in_words(&error, Tongue::English), error.to_string());
+        let twice = "ibiurl.verblist=GetMetadata&ibiurl.verblist=GetMetadata";
+        let error = PersistentUrl::parse("/LK47B6W/362SFKH", Some(twice)).unwrap_err();
+        assert!(in_words(&error, Tongue::Portuguese).starts_with("Regra `pair-twice`, no byte"));
+    }
 
     #[test]
     fn explain_is_ours_and_nothing_else() {
