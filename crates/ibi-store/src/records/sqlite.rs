@@ -2,15 +2,20 @@
 //!
 //! The statements keep to what PostgreSQL understands too.
 
+mod rows;
+
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, Statement, ToSql, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
 
-use crate::journal::{Entry, Position, State, Verb};
+use crate::journal::{Entry, Position};
 use crate::records::{FileRecord, Found, Full, LabelRecord, LinkKind, LinkRecord, Record, Records, Role};
 use crate::{KeepError, disk};
+pub use insert::Loader;
+use insert::{Insert, Table, happened_by};
+use rows::{event, file, number, record, role, standing};
 
 /// The form of the tables. Another one is made anew, not migrated: nothing is kept here alone.
 const FORM: i64 = 2;
@@ -39,6 +44,9 @@ macro_rules! event_columns {
         "path, change, batch, time, verb, version, inventory, state, epoch, agent, source, request, note"
     };
 }
+
+// After the columns, which it uses.
+mod insert;
 
 const TABLES: &str = "
     CREATE TABLE followed (form BIGINT NOT NULL, next BIGINT NOT NULL, place BIGINT NOT NULL);
@@ -288,102 +296,10 @@ impl SqliteRecords {
         Ok(())
     }
 
-    /// For recording many.
-    pub fn loader(&self) -> Result<Loader<'_>, KeepError> {
-        let prepare = |into: Table| self.0.prepare(into.sql());
-        let [item, label, link, file, event] = Table::ALL.map(prepare);
-        Ok(Loader { records: self, statements: [item?, label?, link?, file?, event?] })
-    }
-
     fn taken(&self, label: &str) -> Result<KeepError, KeepError> {
         let path = self.row(concat!(found_columns!(), "folded = ?1"), [label], |row| row.get(0))?;
         Ok(KeepError::LabelTaken { label: label.to_owned(), path: path.unwrap_or_default() })
     }
-}
-
-/// What an insertion goes into.
-#[derive(Debug, Clone, Copy)]
-enum Table {
-    Item,
-    Label,
-    Link,
-    File,
-    Event,
-}
-
-/// Runs an insertion, and tells how many rows it made.
-type Insert<'a> = &'a mut dyn FnMut(Table, &[&dyn ToSql]) -> Result<usize, KeepError>;
-
-impl Table {
-    const ALL: [Self; 5] = [Self::Item, Self::Label, Self::Link, Self::File, Self::Event];
-
-    const fn sql(self) -> &'static str {
-        match self {
-            Self::Item => concat!(
-                "INSERT INTO item (",
-                record_columns!(),
-                ", labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING"
-            ),
-            Self::Label => {
-                "INSERT INTO label (folded, canonical, role, item) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING"
-            }
-            Self::Link => "INSERT INTO link (path, kind, target) VALUES (?1, ?2, ?3)",
-            Self::File => {
-                concat!("INSERT INTO file (path, ", file_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-            }
-            Self::Event => concat!(
-                "INSERT INTO event (",
-                event_columns!(),
-                ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING"
-            ),
-        }
-    }
-}
-
-/// Records many, with statements that are held: looking them up each time costs a tenth as much as running them.
-pub struct Loader<'a> {
-    records: &'a SqliteRecords,
-    statements: [Statement<'a>; 5],
-}
-
-impl Loader<'_> {
-    /// Like [`Records::put`].
-    pub fn put(&mut self, item: &Full) -> Result<(), KeepError> {
-        let statements = &mut self.statements;
-        self.records.put_by(item, &mut |into, values| Ok(statements[into as usize].execute(values)?))
-    }
-
-    /// Like [`Records::happened`].
-    pub fn happened(&mut self, entry: &Entry) -> Result<(), KeepError> {
-        let statements = &mut self.statements;
-        happened_by(entry, &mut |into, values| Ok(statements[into as usize].execute(values)?))
-    }
-}
-
-impl std::fmt::Debug for Loader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Loader").field("records", self.records).finish_non_exhaustive()
-    }
-}
-
-/// Records a line of the journal by what runs an insertion.
-fn happened_by(entry: &Entry, insert: Insert<'_>) -> Result<(), KeepError> {
-    let parameters = params![
-        entry.path,
-        entry.change as i64,
-        entry.batch as i64,
-        entry.time,
-        entry.verb.name(),
-        entry.version,
-        entry.inventory,
-        entry.state.name(),
-        entry.epoch as i64,
-        entry.by,
-        entry.source,
-        entry.key,
-        entry.note
-    ];
-    insert(Table::Event, parameters).map(drop)
 }
 
 impl Records for SqliteRecords {
@@ -542,73 +458,4 @@ fn cannot_write(error: &rusqlite::Error) -> bool {
     code.is_some_and(|code| {
         matches!(code, CannotOpen | DiskFull | PermissionDenied | ReadOnly | SystemIoFailure)
     })
-}
-
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    Ok(Record {
-        path: row.get(0)?,
-        change: number(row, 1)?,
-        version: row.get(2)?,
-        inventory: row.get(3)?,
-        state: state(row, 4)?,
-        epoch: number(row, 5)?,
-        properties: row.get(6)?,
-        metadata: row.get(7)?,
-    })
-}
-
-fn standing(row: &Row<'_>) -> rusqlite::Result<Standing> {
-    Ok(Standing { path: row.get(0)?, change: number(row, 1)?, inventory: row.get(2)? })
-}
-
-fn file(row: &Row<'_>) -> rusqlite::Result<FileRecord> {
-    Ok(FileRecord {
-        name: row.get(0)?,
-        content: row.get(1)?,
-        size: number(row, 2)?,
-        sha512: row.get(3)?,
-        media: row.get(4)?,
-        blocks: row.get(5)?,
-    })
-}
-
-fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
-        path: row.get(0)?,
-        change: number(row, 1)?,
-        batch: number(row, 2)?,
-        time: row.get(3)?,
-        verb: Verb::parse(row.get_ref(4)?.as_str()?).ok_or_else(|| unknown(row, 4))?,
-        version: row.get(5)?,
-        inventory: row.get(6)?,
-        state: state(row, 7)?,
-        epoch: number(row, 8)?,
-        by: row.get(9)?,
-        source: row.get(10)?,
-        key: row.get(11)?,
-        note: row.get(12)?,
-        record: None,
-    })
-}
-
-fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
-    State::parse(row.get_ref(column)?.as_str()?).ok_or_else(|| unknown(row, column))
-}
-
-fn unknown(row: &Row<'_>, column: usize) -> rusqlite::Error {
-    let name = row.as_ref().column_name(column).unwrap_or_default().to_owned();
-    rusqlite::Error::InvalidColumnType(column, name, rusqlite::types::Type::Text)
-}
-
-/// Numbers of lines and bytes: far below the sign.
-fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(column).map(i64::cast_unsigned)
-}
-
-fn role(number: i64) -> Role {
-    match number {
-        0 => Role::Item,
-        1 => Role::Alias,
-        _ => Role::Metadata,
-    }
 }
