@@ -38,6 +38,9 @@ pub(crate) struct Init {
     /// The IBI of its own service, to which Archives speak [default: the norm's, J8LNKB5R7W/3FUQHC5]
     #[arg(long, value_name = "IBI")]
     pub(crate) service: Option<Label>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Register an Archive: from then on it may come on line

@@ -29,6 +29,12 @@ pub(crate) fn init(command: &Init) -> Result<Answer, Failure> {
         )),
         false => error.into(),
     })?;
+    if command.json {
+        let Settings { public_url, service } = registry.settings();
+        let mut output = Output::new();
+        output.json(&json!({ "public_url": public_url, "service": service.spelling() }))?;
+        output.flush()?;
+    }
     say(format_args!(
         "a resolver for {}, whose service is {}",
         registry.settings().public_url,
