@@ -53,13 +53,13 @@ pub struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Like [`Records::put`].
+    /// Like [`Records::put`](crate::Records::put).
     pub fn put(&mut self, item: &Full) -> Result<(), KeepError> {
         let statements = &mut self.statements;
         self.records.put_by(item, &mut |into, values| Ok(statements[into as usize].execute(values)?))
     }
 
-    /// Like [`Records::happened`].
+    /// Like [`Records::happened`](crate::Records::happened).
     pub fn happened(&mut self, entry: &Entry) -> Result<(), KeepError> {
         let statements = &mut self.statements;
         happened_by(entry, &mut |into, values| Ok(statements[into as usize].execute(values)?))
