@@ -44,6 +44,7 @@ pub mod deposit;
 pub mod dublin_core;
 mod error;
 mod export;
+pub mod holders;
 pub mod item;
 pub mod mint;
 mod object;
