@@ -113,8 +113,9 @@ pub fn take(stand: &Stand, accepted: bool, terms: &Terms) -> Result<Take, No> {
         _ if stand.restored => Err(No::Restored),
         Some(State::Deleted) => Err(No::Removed),
         Some(State::Original) => Err(No::IsOriginal),
-        // Also where it was dropped: what came after this grant is remembered.
-        _ if stand.epoch >= terms.epoch => Err(No::Stale),
+        // Also where it was dropped: what came after this grant is remembered. The very epoch of the grant is known here
+        // where the Copy was fetched from a giver that had granted already; nobody else can have the Original in it.
+        _ if stand.epoch > terms.epoch => Err(No::Stale),
         Some(State::Copy) if stand.inventory.as_ref() == Some(&terms.inventory) => Ok(Take::Accept),
         Some(State::Copy) | None => Ok(Take::Fetch),
     }

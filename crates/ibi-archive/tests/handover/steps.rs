@@ -1,0 +1,211 @@
+//! What can happen, and what the world is then. Here the Archives ask the rules of the hand-over.
+
+use ibi_archive::holders::handover::{Take, Terms, may_drop, may_grant, may_offer};
+use ibi_store::journal::State;
+
+use crate::model::{Archive, Bounds, Fault, Message, Number, Offered, Rules, World, bit};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Offer(u8),
+    Arrive(Message, Number),
+    Say(u8),
+    Write(u8),
+    Repeat(u8),
+    Crash(u8),
+    Update(u8),
+    Remove(u8),
+    Drop(u8),
+    /// From the other one, and whether the Archive learns its epoch by that.
+    Fetch(u8, bool),
+    TakeBack(u8),
+    Forget(u8),
+    Backup(u8),
+    Restore,
+}
+
+const MESSAGES: [Message; 5] =
+    [Message::Offer, Message::Ready, Message::Grant, Message::Accepted, Message::Refused];
+
+impl World {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Step> + use<> {
+        let (said, begun) = (self.said, self.begun);
+        let arrive = MESSAGES.into_iter().flat_map(move |message| {
+            (1..=begun).filter(move |n| said & bit(message, *n) != 0).map(move |n| Step::Arrive(message, n))
+        });
+        let own = [
+            Step::Offer,
+            Step::Say,
+            Step::Write,
+            Step::Repeat,
+            Step::Crash,
+            Step::Update,
+            Step::Remove,
+            Step::Drop,
+            |x| Step::Fetch(x, false),
+            |x| Step::Fetch(x, true),
+            Step::TakeBack,
+            Step::Forget,
+            Step::Backup,
+        ];
+        arrive.chain(own.into_iter().flat_map(|step| [step(0), step(1)])).chain([Step::Restore])
+    }
+
+    /// The world after a step, or nothing if it cannot be made.
+    pub(crate) fn after(mut self, step: Step, rules: &Rules, bounds: &Bounds) -> Option<Self> {
+        match step {
+            Step::Arrive(message, number) => self.arrive(message, number, rules, bounds)?,
+            Step::Restore => {
+                let (x, archive) = self.backup.filter(|(x, _)| !self.archives[usize::from(*x)].restored)?;
+                self.archives[usize::from(x)] = Archive { restored: true, ..archive };
+            }
+            Step::Offer(x) => {
+                let archive = self.archives[usize::from(x)];
+                may_offer(&archive.stand(bounds)).ok().filter(|()| self.begun < bounds.handovers)?;
+                self.begun += 1;
+                self.offered[usize::from(self.begun)] =
+                    Offered { giver: x, epoch: archive.epoch + 1, version: archive.version };
+                self.said |= bit(Message::Offer, self.begun);
+            }
+            Step::Write(x) if self.archives[usize::from(x)].unwritten > 0 => {
+                let number = self.archives[usize::from(x)].unwritten;
+                self.write_grant(number, rules, bounds);
+            }
+            Step::Repeat(x) if self.archives[usize::from(x)].granted > 0 => {
+                self.said |= bit(Message::Grant, self.archives[usize::from(x)].granted);
+            }
+            Step::Say(x) => {
+                let (message, number) = self.archives[usize::from(x)].unsaid.take()?;
+                self.said |= bit(message, number);
+            }
+            Step::Drop(x) if self.drops < bounds.drops => {
+                let archive = &mut self.archives[usize::from(x)];
+                may_drop(&archive.stand(bounds)).ok()?;
+                archive.drop_bytes();
+                self.fault = self.fault.or(archive.restored.then_some(Fault::RestoredActed));
+                self.drops += 1;
+            }
+            Step::Backup(x) if bounds.restore && self.backup.is_none() => {
+                let mut archive = self.archives[usize::from(x)];
+                archive.crash();
+                self.backup = Some((x, archive));
+            }
+            Step::Fetch(x, learns) => self.fetch(x, learns)?,
+            Step::Crash(x) => self.archives[usize::from(x)].crash(),
+            Step::Update(x) | Step::Remove(x) | Step::TakeBack(x) | Step::Forget(x) => {
+                let archive = &mut self.archives[usize::from(x)];
+                match step {
+                    Step::Update(_) if archive.answers_original() && self.newest <= bounds.updates => {
+                        self.newest += 1;
+                        archive.version = self.newest;
+                        archive.bytes |= 1 << self.newest;
+                    }
+                    Step::Remove(_) if archive.answers_original() && bounds.removal => {
+                        // The bytes stay for a while.
+                        archive.state = Some(State::Deleted);
+                    }
+                    Step::TakeBack(_) if rules.taken_back_after_a_while && archive.granted > 0 => {
+                        (archive.state, archive.granted) = (Some(State::Original), 0);
+                    }
+                    Step::Forget(_) if bounds.forgets => archive.accepted = 0,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        }
+        Some(self)
+    }
+
+    /// A message comes to the one that it was for.
+    fn arrive(&mut self, message: Message, number: Number, rules: &Rules, bounds: &Bounds) -> Option<()> {
+        if self.said & bit(message, number) == 0 {
+            return None;
+        }
+        let Offered { giver, epoch, version } = self.offered[usize::from(number)];
+        let terms =
+            Terms { handover: number.to_string(), epoch: epoch.into(), inventory: version.to_string() };
+        let to = match message {
+            Message::Offer | Message::Grant => 1 - giver,
+            Message::Ready | Message::Accepted | Message::Refused => giver,
+        };
+        let archive = &mut self.archives[usize::from(to)];
+        let stand = archive.stand(bounds);
+        match message {
+            Message::Offer | Message::Grant => {
+                let accepted = archive.accepted & (1 << number) != 0;
+                archive.unsaid = match ((rules.take)(&stand, accepted, &terms), message) {
+                    // Fetching is a step of its own. Then what was said may arrive once more.
+                    (Ok(Take::Fetch), _) => return None,
+                    (Ok(Take::Accept), Message::Offer) => Some((Message::Ready, number)),
+                    (Ok(Take::Accept), _) => {
+                        (archive.state, archive.epoch) = (Some(State::Original), epoch);
+                        archive.accepted |= 1 << number;
+                        self.fault = match () {
+                            () if archive.restored => Some(Fault::RestoredActed),
+                            () if self.taken & (1 << number) != 0 => Some(Fault::AcceptedTwice),
+                            () if epoch <= self.reign => Some(Fault::EpochWentBack),
+                            () => self.fault,
+                        };
+                        self.taken |= 1 << number;
+                        self.reign = self.reign.max(epoch);
+                        Some((Message::Accepted, number))
+                    }
+                    (Ok(Take::Accepted), _) => Some((Message::Accepted, number)),
+                    // A refusal changes nothing at a giver that keeps the rules: only others are told.
+                    (Err(_), _) if rules.taken_back_when_refused => Some((Message::Refused, number)),
+                    (Err(_), _) => return None,
+                };
+            }
+            // Also if it is an old one, and the giver has long forgotten that it asked.
+            Message::Ready => {
+                may_grant(&stand, &terms).ok()?;
+                if rules.granted_before_written {
+                    archive.unwritten = number;
+                    self.said |= bit(Message::Grant, number);
+                } else {
+                    archive.unsaid = Some((Message::Grant, number));
+                    self.write_grant(number, rules, bounds);
+                }
+            }
+            Message::Accepted if archive.granted == number => archive.granted = 0,
+            Message::Accepted if rules.any_answer_counts => archive.granted = 0,
+            Message::Refused if archive.granted == number => {
+                (archive.state, archive.granted) = (Some(State::Original), 0);
+            }
+            Message::Accepted | Message::Refused => return None,
+        }
+        Some(())
+    }
+
+    /// It is durable that the giver is a Copy, and what it granted.
+    fn write_grant(&mut self, number: Number, rules: &Rules, bounds: &Bounds) {
+        let Offered { giver, epoch, .. } = self.offered[usize::from(number)];
+        let archive = &mut self.archives[usize::from(giver)];
+        self.fault = match () {
+            () if archive.restored => Some(Fault::RestoredActed),
+            () if !bounds.transferable => Some(Fault::NonTransferableLeft),
+            () if archive.state == Some(State::Deleted) => Some(Fault::RemovedLeft),
+            () => self.fault,
+        };
+        (archive.state, archive.epoch) = (Some(State::Copy), epoch);
+        (archive.granted, archive.unwritten) = (number, 0);
+        if rules.dropped_when_granted {
+            archive.drop_bytes();
+        }
+    }
+
+    /// A Copy is made, or brought up to date: never from one that is behind.
+    fn fetch(&mut self, x: u8, learns: bool) -> Option<()> {
+        let source = self.archives[usize::from(1 - x)];
+        let archive = &mut self.archives[usize::from(x)];
+        let free = matches!(archive.state, None | Some(State::Copy));
+        if !free || source.state == Some(State::Deleted) || source.version <= archive.version {
+            return None;
+        }
+        (archive.state, archive.version, archive.bytes) = (Some(State::Copy), source.version, source.bytes);
+        if learns {
+            archive.epoch = archive.epoch.max(source.epoch);
+        }
+        Some(())
+    }
+}
