@@ -64,7 +64,7 @@ pub enum TokensError {
 /// Puts a file in the place of another, durably and at once, for our eyes only; or says why not.
 pub type Replace = fn(&Path, &[u8]) -> Result<(), String>;
 
-/// The tokens of a server, each with a role: the greater may do what the lesser may.
+/// The tokens of a server, each with a role: the greater may do what the lesser may, and no other may.
 #[derive(Debug)]
 pub struct Tokens<R> {
     path: PathBuf,
@@ -74,7 +74,7 @@ pub struct Tokens<R> {
 
 const FORMAT: u32 = 1;
 
-impl<R: Copy + Ord + Serialize + DeserializeOwned> Tokens<R> {
+impl<R: Copy + PartialOrd + Serialize + DeserializeOwned> Tokens<R> {
     /// Those in a file.
     pub fn new(path: PathBuf, replace: Replace) -> Self {
         Self { path, replace, known: Mutex::default() }
@@ -153,7 +153,9 @@ impl<R: Copy + Ord + Serialize + DeserializeOwned> Tokens<R> {
             Problem::internal()
         })?;
         let token = token.ok_or_else(|| Problem::unauthorized("this token is not known, or was revoked"))?;
-        if token.role < role {
+        // Roles may stand beside each other: neither is then enough for the other.
+        let enough = token.role >= role;
+        if !enough {
             let (has, needs) = (token.role.as_ref(), role.as_ref());
             return Err(Problem::forbidden(format!(
                 "this token is of the role {has}, and {needs} is needed"

@@ -1,20 +1,37 @@
 //! Who may change something over the network: tokens with roles, kept as digests in `service/tokens.json`.
 
+use std::cmp::Ordering;
 use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What a token allows. Each may also do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What a token allows. The greater may also do what the lesser may; a holder stands beside who mints and deposits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Mint labels.
     Minter,
     /// Deposit and update items.
     Depositor,
+    /// Another Archive that holds copies (clause 2.1): read items that are closed or removed, take part in hand-overs.
+    Holder,
     /// Everything: remove items too.
     Operator,
+}
+
+impl PartialOrd for Role {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (a, b) if a == b => Some(Ordering::Equal),
+            (Role::Operator, _) => Some(Ordering::Greater),
+            (_, Role::Operator) => Some(Ordering::Less),
+            // Who holds copies may not mint, and who deposits may not read what is closed.
+            (Role::Holder, _) | (_, Role::Holder) => None,
+            (Role::Minter, _) => Some(Ordering::Less),
+            (Role::Depositor, _) => Some(Ordering::Greater),
+        }
+    }
 }
 
 impl Role {
@@ -23,6 +40,7 @@ impl Role {
         match self {
             Role::Minter => "minter",
             Role::Depositor => "depositor",
+            Role::Holder => "holder",
             Role::Operator => "operator",
         }
     }
@@ -32,10 +50,10 @@ impl FromStr for Role {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        [Role::Minter, Role::Depositor, Role::Operator]
+        [Role::Minter, Role::Depositor, Role::Holder, Role::Operator]
             .into_iter()
             .find(|role| role.name() == text)
-            .ok_or_else(|| format!("`{text}` is no role: there are minter, depositor and operator"))
+            .ok_or_else(|| format!("`{text}` is no role: there are minter, depositor, holder and operator"))
     }
 }
 
@@ -84,5 +102,46 @@ mod tests {
         tokens(folder.path()).revoke(&token.id).unwrap();
         assert_eq!(known.check(secret.reveal()).unwrap(), None);
         assert!(matches!(known.revoke(&token.id), Err(TokensError::Unknown { .. })));
+    }
+
+    #[test]
+    fn a_holder_stands_beside_who_mints_and_deposits() {
+        let roles = [Role::Minter, Role::Depositor, Role::Holder, Role::Operator];
+        let may = |has: Role, needs: Role| has >= needs;
+        let table: Vec<[bool; 4]> = roles.iter().map(|has| roles.map(|needs| may(*has, needs))).collect();
+        assert_eq!(
+            table,
+            [
+                [true, false, false, false],
+                [true, true, false, false],
+                [false, false, true, false],
+                [true, true, true, true]
+            ]
+        );
+        for role in roles {
+            assert_eq!(role.name().parse(), Ok(role));
+        }
+        assert!("holders".parse::<Role>().unwrap_err().contains("holder and operator"));
+    }
+
+    #[test]
+    fn a_request_is_refused_unless_its_token_is_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = tokens(folder.path());
+        let now = || "2026-11-16T00:00:00Z".to_owned();
+        let status = |has: Role, needs: Role| {
+            let (_, secret) = known.create("Ana", has, now()).unwrap();
+            let bearer = format!("Bearer {}", secret.reveal()).parse().unwrap();
+            let headers = http::HeaderMap::from_iter([(http::header::AUTHORIZATION, bearer)]);
+            // Another file is noticed by its time.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            known.allowed(&headers, needs, "x").map_err(|problem| problem.status().as_u16()).err()
+        };
+        assert_eq!(status(Role::Holder, Role::Holder), None);
+        assert_eq!(status(Role::Operator, Role::Holder), None);
+        assert_eq!(status(Role::Depositor, Role::Holder), Some(403));
+        assert_eq!(status(Role::Holder, Role::Minter), Some(403));
+        assert_eq!(status(Role::Holder, Role::Depositor), Some(403));
+        assert_eq!(status(Role::Holder, Role::Operator), Some(403));
     }
 }
