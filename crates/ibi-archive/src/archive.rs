@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ibi_id::{Instant, Label};
-use ibi_store::journal::{Entry, Journal, State};
+use ibi_store::journal::{Entry, Journal, State, Verb};
 use ibi_store::records::{FileRecord, Found, Record, Records, Role};
 use ibi_store::{Checked, Content, DataLock, Tree, ocfl};
 
@@ -110,8 +110,24 @@ impl Holdings {
     fn absent(&self, label: &str) -> Result<ArchiveError, ArchiveError> {
         let path = Spelling::parse(label).map(|spelling| spelling.folded).unwrap_or_default();
         let label = label.to_owned();
-        let lost = !self.records.events(&path)?.is_empty();
-        Ok(if lost { ArchiveError::Lost { label } } else { ArchiveError::Unknown { label } })
+        let last = self.records.events(&path)?.pop();
+        Ok(match last {
+            None => ArchiveError::Unknown { label },
+            Some(last) if last.verb == Verb::Drop => ArchiveError::Dropped { label, to: self.given_to(&path)? },
+            Some(_) => ArchiveError::Lost { label },
+        })
+    }
+
+    /// The Archive that the Original was handed over to from here, if it was.
+    pub fn given_to(&self, path: &str) -> Result<Option<String>, ArchiveError> {
+        let events = self.records.events(path)?;
+        Ok(events.into_iter().rev().find_map(|event| event.to))
+    }
+
+    /// The same of an item that is no longer here.
+    #[cfg(feature = "web")]
+    pub(crate) fn given_to_by_label(&self, label: &str) -> Result<Option<String>, ArchiveError> {
+        self.given_to(&Spelling::parse(label).map(|spelling| spelling.folded).unwrap_or_default())
     }
 
     /// The items whose labels are the same identifier as this one, however they are spelled (clause 1.3).

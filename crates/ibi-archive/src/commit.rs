@@ -29,8 +29,12 @@ pub struct Prepared {
     pub(crate) note: Option<String>,
     pub(crate) key: Option<String>,
     pub(crate) source: Option<String>,
+    /// What had happened to it elsewhere.
+    pub(crate) past: Option<String>,
     /// Whether its labels are to be minted.
     pub(crate) mint: bool,
+    /// The inventories of all its versions, if a whole object comes from another Archive.
+    pub(crate) whole: Option<Vec<Vec<u8>>>,
 }
 
 /// The version that a change is based on.
@@ -111,6 +115,7 @@ impl Archive {
                 object: &change.object,
                 version: change.version,
                 inventory: &change.inventory,
+                whole: changes[change.index].whole.as_deref().and_then(older),
                 instead: change.instead,
             })
             .collect();
@@ -145,15 +150,12 @@ impl Archive {
         }
         let path = rules::check(holdings, change)?;
         let now = self.now().to_string();
-        let item = &mut change.item;
-        // Versions are in order of time, also when the clock was set back.
-        item.updated = now.clone().max(std::mem::take(&mut item.updated));
-        if item.created.is_empty() {
-            item.created.clone_from(&item.updated);
-        }
-        item.files = change.files.iter().map(|file| file.file.clone()).collect();
-        let inventory = self.write(change)?;
-        let bytes = inventory.to_bytes();
+        let bytes = match change.whole.as_ref().map(|whole| whole.last()) {
+            Some(last) => last.cloned().unwrap_or_default(),
+            None => self.new_version_of(change, &now)?.to_bytes(),
+        };
+        let damaged = |what| ArchiveError::DamagedObject { path: path.clone(), what };
+        let inventory = Inventory::parse(&bytes).map_err(damaged)?;
         let digest = Inventory::digest(&bytes);
         let version = inventory.number();
         let object =
@@ -171,14 +173,28 @@ impl Archive {
             epoch: change.epoch,
             by: change.by.clone(),
             source: change.source.clone(),
+            to: None,
             key: change.key.clone(),
             note: change.note.clone(),
+            past: change.past.clone(),
             record: carried::write(&full),
         };
         holdings.records.put(&full)?;
         holdings.records.happened(&entry)?;
-        let instead = change.verb == Verb::Purge;
+        let instead = change.verb == Verb::Purge || (change.whole.is_some() && change.base.is_some());
         Ok(Admitted { index, object: path, version, inventory: bytes, entry, instead })
+    }
+
+    /// Says when, and makes the inventory.
+    fn new_version_of(&self, change: &mut Prepared, now: &str) -> Result<Inventory, ArchiveError> {
+        let item = &mut change.item;
+        // Versions are in order of time, also when the clock was set back.
+        item.updated = now.to_owned().max(std::mem::take(&mut item.updated));
+        if item.created.is_empty() {
+            item.created.clone_from(&item.updated);
+        }
+        item.files = change.files.iter().map(|file| file.file.clone()).collect();
+        self.write(change)
     }
 
     /// Stages description and metadata, and makes the inventory.
@@ -222,13 +238,18 @@ impl Archive {
     }
 }
 
+/// The inventories of all versions but the last.
+fn older(whole: &[Vec<u8>]) -> Option<&[Vec<u8>]> {
+    whole.split_last().map(|(_, older)| older)
+}
+
 fn message(change: &Prepared) -> String {
     let what = match change.verb {
         Verb::Deposit => "deposited",
         Verb::Update => "updated",
         Verb::Remove => "removed",
         Verb::Purge => "removed, bytes destroyed",
-        Verb::Declare | Verb::Adopt => change.verb.name(),
+        other => other.name(),
     };
     change.note.as_ref().map_or_else(|| what.to_owned(), |note| format!("{what}: {note}"))
 }

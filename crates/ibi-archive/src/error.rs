@@ -267,6 +267,35 @@ pub enum ArchiveError {
         /// The label.
         label: String,
     },
+    /// It was here once.
+    #[error(
+        "{label} is no longer kept here: {}. `ibi archive copy` brings a copy back",
+        .to.as_ref().map_or_else(|| "its copy was taken out".to_owned(), |to| format!("it was handed over to {to}"))
+    )]
+    Dropped {
+        /// The label.
+        label: String,
+        /// The Archive that it was handed over to.
+        to: Option<String>,
+    },
+    /// It is on its way to another Archive.
+    #[error(
+        "{label} is being handed over to {to}, which has not answered yet: it is nobody's to change until then. If that          Archive is gone for ever, say `ibi archive transfer {label} --taker-destroyed`"
+    )]
+    Granted {
+        /// The label.
+        label: String,
+        /// The taker.
+        to: String,
+    },
+    /// A hand-over that may not be.
+    #[error("{label} cannot be handed over: {no}")]
+    NoHandover {
+        /// The label.
+        label: String,
+        /// Why.
+        no: crate::holders::handover::No,
+    },
     /// Items that were spelled apart long ago.
     #[error("{label} is spelled differently by several items here: say which of {} is meant", .paths.join(", "))]
     Ambiguous {
@@ -346,6 +375,15 @@ pub enum ArchiveError {
          it, say --original"
     )]
     IsCopy {
+        /// The label.
+        label: String,
+    },
+    /// The item is not here to be removed, only a copy of it.
+    #[error(
+        "{label} is a Copy here: remove the item where its Original is, and copies say so when they are refreshed. To take \
+         this copy out, say `ibi archive drop {label}`"
+    )]
+    RemoveCopy {
         /// The label.
         label: String,
     },

@@ -1,4 +1,97 @@
 //! Between Archives: copies, their refreshing and repair, and the hand-over of Originals (clause 2.1).
+//!
+//! [`handover`] decides what a giver and a taker may do; `stand.rs` tells what they durably know, and does it. [`whole`] checks that
+//! what was fetched is one object; [`bring`] compares it with what is here. On line, a [`peer::Peer`] is asked for what it
+//! [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives, [`taking`] takes.
 
+pub mod bring;
+#[cfg(feature = "web")]
+pub mod collection;
+#[cfg(feature = "web")]
+pub mod copy;
+#[cfg(feature = "web")]
+pub mod fetch;
 pub mod handover;
+#[cfg(feature = "web")]
+pub mod handing;
+#[cfg(feature = "web")]
+pub mod held;
+#[cfg(feature = "web")]
+pub mod messages;
+#[cfg(feature = "web")]
+pub mod peer;
+#[cfg(feature = "web")]
+pub(crate) mod reading;
+#[cfg(feature = "web")]
+pub mod repair;
+mod stand;
+#[cfg(feature = "web")]
+pub mod taking;
 pub mod whole;
+
+pub use bring::Verdict;
+
+/// How an item stands here, and how its hand-over goes, for programs (`docs/formats/holders.md`).
+#[cfg(feature = "web")]
+pub fn stand_of(holdings: &crate::Holdings, label: &str) -> Result<serde_json::Value, crate::ArchiveError> {
+    let path = match holdings.find(label) {
+        Ok((holding, _)) => holding.path,
+        Err(crate::ArchiveError::Dropped { .. }) => {
+            let given_to = holdings.given_to_by_label(label)?;
+            return Ok(serde_json::json!({ "item": label, "state": null, "given_to": given_to }));
+        }
+        Err(error) => return Err(error),
+    };
+    let holding = holdings.item(&path)?;
+    let handing = handing::Handing::of(holdings.data(), &path)?;
+    let granted = holdings.granted(&path)?;
+    let step = match (&handing, &granted) {
+        (_, Some(_)) => Some("granted"),
+        (Some(handing), None) if handing.failed => Some("failed"),
+        (Some(_), None) => Some("offered"),
+        (None, None) => None,
+    };
+    Ok(serde_json::json!({
+        "item": label,
+        "state": holding.state.name(),
+        "epoch": holding.epoch,
+        "source": holdings.source(&path)?,
+        "given_to": holdings.given_to(&path)?,
+        "handover": step.map(|step| serde_json::json!({
+            "step": step,
+            "to": handing.as_ref().map(|handing| &handing.to).or(granted.as_ref().map(|(_, to)| to)),
+            "said": handing.as_ref().and_then(|handing| handing.said.as_ref()),
+        })),
+    }))
+}
+
+/// What Archives could not do between them.
+#[cfg(feature = "web")]
+#[derive(Debug, thiserror::Error)]
+pub enum HolderError {
+    /// It is this one's trouble.
+    #[error(transparent)]
+    Archive(#[from] crate::ArchiveError),
+    /// It is the other one's.
+    #[error(transparent)]
+    Peer(#[from] peer::PeerError),
+    /// What came is not good.
+    #[error(transparent)]
+    Fetch(#[from] fetch::FetchError),
+}
+
+#[cfg(feature = "web")]
+impl HolderError {
+    /// Whether trying again is of no use.
+    pub fn is_final(&self) -> bool {
+        match self {
+            HolderError::Archive(error) => !crate::service::is_temporary(error),
+            HolderError::Peer(error) => match error {
+                peer::PeerError::Silent { .. } => false,
+                peer::PeerError::Refused { status, .. } => *status < 500,
+                _ => true,
+            },
+            HolderError::Fetch(_) => false,
+        }
+    }
+}

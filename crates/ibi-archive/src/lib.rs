@@ -50,6 +50,7 @@ pub mod mint;
 mod object;
 pub mod rebuild;
 pub mod relations;
+mod restate;
 mod rules;
 #[cfg(feature = "web")]
 pub mod service;

@@ -151,6 +151,10 @@ fn follow(records: &SqliteRecords, lines: Receiver<Vec<Line>>) -> Result<(), Arc
             }
         };
         loader.happened(&entry)?;
+        if entry.verb == Verb::Drop {
+            records.forget(&entry.path)?;
+            continue;
+        }
         match full.map(|full| loader.put(&full)) {
             Some(Ok(())) => {}
             // It is looked at once more when all that was void is gone.
@@ -241,8 +245,10 @@ impl Compared<'_> {
             epoch,
             by: self.by.to_owned(),
             source: None,
+            to: None,
             key: None,
             note: None,
+            past: None,
             record: carried::write(&full),
         };
         self.records.put(&full)?;

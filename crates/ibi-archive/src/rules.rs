@@ -1,7 +1,7 @@
 //! Rules that a change keeps to: labels that lead to one item each (clause 1.3), links that lead nowhere twice (clause 2.4).
 
 use ibi_id::Label;
-use ibi_store::journal::State;
+use ibi_store::journal::{State, Verb};
 use ibi_store::ocfl::logical;
 use ibi_store::records::{Found, LinkKind, Role};
 
@@ -18,11 +18,12 @@ const LONGEST_CHAIN: usize = 100_000;
 pub(crate) fn check(holdings: &Holdings, change: &mut Prepared) -> Result<String, ArchiveError> {
     let path = match &change.base {
         Some(base) => base.path.clone(),
-        None => new_path(holdings, &change.item)?,
+        None => new_path(holdings, &change.item, change.whole.is_some())?,
     };
     let own = change.base.as_ref().map(|base| base.path.as_str());
     check_labels(holdings, &change.item, own)?;
-    if change.item.removed.is_none() {
+    // What comes from another Archive was checked there, with items that need not be here.
+    if change.item.removed.is_none() && change.whole.is_none() {
         check_links(holdings, &mut change.item, &path)?;
         check_target(&change.item, &change.files)?;
     }
@@ -43,7 +44,7 @@ pub(crate) fn check_draft(
         next_edition_of: draft.next_edition_of.clone(),
         ..Item::default()
     };
-    let path = if labels.primary().is_empty() { String::new() } else { new_path(holdings, &item)? };
+    let path = if labels.primary().is_empty() { String::new() } else { new_path(holdings, &item, false)? };
     check_labels(holdings, &item, None)?;
     check_links(holdings, &mut item, &path)?;
     let Some(target) = &draft.target else { return Ok(()) };
@@ -59,16 +60,23 @@ fn label_error(label: &str) -> impl FnOnce(ibi_id::ParseError) -> ArchiveError {
     move |error| ArchiveError::Label { label, error }
 }
 
-fn new_path(holdings: &Holdings, item: &Item) -> Result<String, ArchiveError> {
+/// Where a new item goes. `brought`: it comes whole from another Archive, and may come back to where it was.
+fn new_path(holdings: &Holdings, item: &Item, brought: bool) -> Result<String, ArchiveError> {
     let label = item.labels.primary();
     let path = item.object_path().map_err(label_error(label))?;
     // The tree keeps this name for itself (OCFL 1.1, 4.5).
     if path.split('/').next() == Some("extensions") {
         return Err(ArchiveError::Nested { label: label.to_owned() });
     }
-    // One that the journal tells of, and whose object is missing or damaged, is not free either.
-    if !holdings.records.events(&path)?.is_empty() && holdings.records.item(&path)?.is_none() {
-        return Err(ArchiveError::Lost { label: label.to_owned() });
+    // One that the journal tells of is not free either, whether its object was dropped, or is missing or damaged.
+    if let Some(last) = holdings.records.last_event(&path)?.filter(|_| !brought)
+        && holdings.records.item(&path)?.is_none()
+    {
+        let label = label.to_owned();
+        return Err(match last.verb {
+            Verb::Drop => ArchiveError::Dropped { label, to: holdings.given_to(&path)? },
+            _ => ArchiveError::Lost { label },
+        });
     }
     // One that has an item is told of as such.
     if !holdings.content.is_free(&path)? && holdings.records.item(&path)?.is_none() {

@@ -1,6 +1,6 @@
 //! An item as programs are told of it, by commands and by the API alike: `docs/formats/archive-json.md`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
@@ -88,22 +88,31 @@ pub struct File {
 }
 
 /// Something that happened to an item.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
+    /// The service of the Archive where it happened, if not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
     /// The number of the change.
     pub change: u64,
     /// When.
     pub time: String,
     /// What.
-    pub event: &'static str,
+    pub event: String,
     /// The number of the last version.
     pub version: u32,
-    /// What it is here.
-    pub state: &'static str,
+    /// What it was there from then on.
+    pub state: String,
     /// By whom.
     pub by: String,
+    /// The Archive that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The Archive that it went to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
@@ -116,12 +125,15 @@ impl From<FileRecord> for File {
 impl From<Entry> for Event {
     fn from(entry: Entry) -> Self {
         Self {
+            at: None,
             change: entry.change,
             time: entry.time,
-            event: entry.verb.name(),
+            event: entry.verb.name().to_owned(),
             version: entry.version,
-            state: entry.state.name(),
+            state: entry.state.name().to_owned(),
             by: entry.by,
+            source: entry.source,
+            to: entry.to,
             note: entry.note,
         }
     }
@@ -183,7 +195,25 @@ impl<'a> Told<'a> {
 
     /// Also tells what happened to it.
     pub fn with_history(self, holdings: &Holdings) -> Result<Self, ArchiveError> {
-        let history = holdings.history(self.path)?.into_iter().map(Event::from).collect();
-        Ok(Self { history: Some(history), ..self })
+        Ok(Self { history: Some(history(holdings, self.path)?), ..self })
     }
+}
+
+/// What happened to an item, elsewhere and here.
+pub fn history(holdings: &Holdings, path: &str) -> Result<Vec<Event>, ArchiveError> {
+    let entries = holdings.history(path)?;
+    let here = holdings.settings().service.primary();
+    let past = entries.iter().rev().find_map(|entry| entry.past.as_deref());
+    // What cannot be read was told by a program that knows more.
+    let past: Vec<Event> = past.and_then(|past| serde_json::from_str(past).ok()).unwrap_or_default();
+    // What happened here is known here better.
+    let mut elsewhere = past.into_iter().filter(|event| event.at.as_deref() != Some(here)).peekable();
+    let mut all = Vec::new();
+    // Each in its own order, whatever clocks said; at one second, what happened elsewhere came first.
+    for event in entries.into_iter().map(Event::from) {
+        all.extend(std::iter::from_fn(|| elsewhere.next_if(|other| other.time <= event.time)));
+        all.push(event);
+    }
+    all.extend(elsewhere);
+    Ok(all)
 }

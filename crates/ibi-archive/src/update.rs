@@ -1,6 +1,6 @@
 //! Updates and removals: new versions of items. Nothing that was deposited is overwritten (clause 2.2).
 
-use ibi_store::journal::{Entry, State, Verb};
+use ibi_store::journal::{State, Verb};
 use ibi_store::records::Role;
 
 use crate::access::Access;
@@ -11,6 +11,7 @@ use crate::dublin_core::{DublinCore, Statement};
 use crate::item::{Item, Removed};
 use crate::language::Language;
 use crate::object::Object;
+use crate::restate::Restated;
 use crate::{ArchiveError, mint};
 
 /// What is to change; what is not said stays.
@@ -153,7 +154,9 @@ impl Archive {
             note: None,
             key: None,
             source: None,
+            past: None,
             mint: false,
+            whole: None,
         }))
     }
 
@@ -170,6 +173,9 @@ impl Archive {
             return Err(ArchiveError::IsMetadata { label: label.to_owned(), item });
         }
         let (holding, object) = self.found(label)?;
+        if holding.state == State::Copy {
+            return Err(if self.holdings.restored { ArchiveError::Restored } else { ArchiveError::RemoveCopy { label: label.to_owned() } });
+        }
         if holding.path
             == self.holdings.lookup(self.holdings.settings.service.primary())?[..]
                 .first()
@@ -205,7 +211,9 @@ impl Archive {
             note: Some(reason.to_owned()),
             key: None,
             source: None,
+            past: None,
             mint: false,
+            whole: None,
         })
     }
 
@@ -218,40 +226,14 @@ impl Archive {
             State::Copy if self.holdings.restored => return Err(ArchiveError::Restored),
             State::Copy => {}
         }
-        if self.stopped {
-            return Err(ArchiveError::Stopped);
+        if let Some(to) = self.holdings.stand(&holding.path)?.granted.map(|_| self.holdings.given_to(&holding.path)) {
+            return Err(ArchiveError::Granted { label: label.to_owned(), to: to?.unwrap_or_default() });
         }
-        let change = self.journal.end().next;
         let epoch = holding.epoch + 1;
-        let full = object.full(&holding.path, change, State::Original, epoch)?;
-        let entry = Entry {
-            change,
-            batch: change,
-            time: self.now().to_string(),
-            verb: Verb::Declare,
-            path: holding.path,
-            version: holding.version,
-            inventory: full.record.inventory.clone(),
-            state: State::Original,
-            epoch,
-            by: by.to_owned(),
-            source: None,
-            key: None,
-            note: None,
-            record: None,
-        };
-        let records = &*self.holdings.records;
-        records.begin()?;
-        self.stopped = true;
-        records.put(&full)?;
-        records.happened(&entry)?;
-        self.journal.append(&[entry])?;
-        records.commit(self.journal.end())?;
-        self.stopped = false;
-        Ok(())
+        self.restate(&holding.path, &object, Restated::new(Verb::Declare, State::Original, epoch, by))
     }
 
-    fn found(&self, label: &str) -> Result<(Holding, Object), ArchiveError> {
+    pub(crate) fn found(&self, label: &str) -> Result<(Holding, Object), ArchiveError> {
         let (holding, _) = self.holdings.find(label)?;
         let object = Object::read(&*self.holdings.content, &holding.path)?;
         let object = object.ok_or_else(|| ArchiveError::DamagedObject {

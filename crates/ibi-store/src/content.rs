@@ -31,6 +31,9 @@ pub struct Publication<'a> {
     pub version: u32,
     /// The inventory of this version.
     pub inventory: &'a [u8],
+    /// The inventories of the versions before, in order, if a whole object is put in its place: then what was staged is named by
+    /// its path in the object.
+    pub whole: Option<&'a [Vec<u8>]>,
     /// Whether all that is there is destroyed and this put in its place.
     pub instead: bool,
 }
@@ -89,6 +92,12 @@ pub trait Content: Send + Sync {
     /// Puts versions that were secured in their places. When this returns without error, no crash and no power cut
     /// undoes it; cut off, each version is there whole or not at all.
     fn publish(&self, publications: &[Publication<'_>]) -> Result<(), KeepError>;
+
+    /// Takes an object out of the tree, into a staging of its own: when that is discarded, its bytes are gone.
+    fn take_out(&self, staging: &Staging, object: &str) -> Result<(), KeepError>;
+
+    /// Puts staged bytes in the place of a file of an object that is damaged or missing.
+    fn mend(&self, staging: &Staging, name: &str, object: &str, file: &str) -> Result<(), KeepError>;
 
     /// Throws away what was staged, and what it was put in the place of.
     fn discard(&self, staging: &Staging) -> Result<(), KeepError>;

@@ -9,13 +9,17 @@ mod line;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::{KeepError, disk};
 
 pub use line::{Entry, State, Told, Verb};
 
-const TITLE: &str = "ibi journal, format 1";
+const TITLE: &str = "ibi journal, format 2\n";
+
+/// Of programs that knew less verbs and fields: as long as the other, and every line of it means the same.
+const OLDER: &str = "ibi journal, format 1\n";
 
 /// A place in the journal, between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +63,7 @@ impl Journal {
         if path.exists() {
             return Ok(());
         }
-        disk::replace_in(&path, &data.join("staging"), format!("{TITLE}\n").as_bytes())
+        disk::replace_in(&path, &data.join("staging"), TITLE.as_bytes())
     }
 
     /// Opens the journal of a data folder that was read just now; what was cut off goes.
@@ -70,12 +74,21 @@ impl Journal {
         if reading.torn > 0 {
             file.set_len(reading.end.place).map_err(KeepError::io("write", &path))?;
         }
+        // A program that knows format 1 alone would take new verbs for damage. One byte differs: there is no half of it.
+        if Self::has_title(&file, OLDER) {
+            file.write_all_at(TITLE.as_bytes(), 0).map_err(KeepError::io("write", &path))?;
+        }
         // What we found may have been written, and not be durable yet.
         file.sync_all().map_err(KeepError::not_durable(&path))?;
         let mut journal = Self { path, file, end: reading.end, stopped: false };
         let moved = journal.file.seek(SeekFrom::Start(journal.end.place));
         moved.map_err(KeepError::io("open", &journal.path))?;
         Ok(journal)
+    }
+
+    fn has_title(file: &File, title: &str) -> bool {
+        let mut found = [0; TITLE.len()];
+        file.read_exact_at(&mut found, 0).is_ok() && found == title.as_bytes()
     }
 
     /// Behind the last line.
@@ -189,7 +202,7 @@ fn path(data: &Path) -> PathBuf {
 }
 
 fn check_title(line: &[u8], path: &Path) -> Result<(), KeepError> {
-    if line == format!("{TITLE}\n").as_bytes() {
+    if line == TITLE.as_bytes() || line == OLDER.as_bytes() {
         Ok(())
     } else if line.starts_with(b"ibi journal, format ") {
         Err(KeepError::NewerFormat { path: path.to_owned() })

@@ -167,7 +167,7 @@ pub trait Records: Send {
     /// Takes an item out: its object is not there. What happened to it stays.
     fn forget(&self, path: &str) -> Result<(), KeepError>;
 
-    /// Paths to which something happened, and where no item is recorded.
+    /// Paths to which something happened, and where no item is recorded, though it was not dropped.
     fn lost(&self) -> Result<Vec<String>, KeepError>;
 
     /// Writes something that happened.

@@ -30,6 +30,8 @@ fn entry(change: u64, batch: u64, note: &str) -> Entry {
         epoch: 1,
         by: "a name".to_owned(),
         source: None,
+        to: None,
+        past: None,
         key: Some("table:1".to_owned()),
         note: Some(note.to_owned()),
         record: Some(format!("{{\"note\": {note:?}}}")),
@@ -59,7 +61,8 @@ proptest! {
         let mut all = Vec::new();
         for (at, note) in notes.iter().enumerate() {
             let change = at as u64 + 1;
-            let entry = Entry { source: Some(note.clone()), by: note.clone(), ..entry(change, change, note) };
+            let other = Some(note.clone());
+            let entry = Entry { source: other.clone(), to: other.clone(), past: other, by: note.clone(), ..entry(change, change, note) };
             journal.append(std::slice::from_ref(&entry)).unwrap();
             all.push(Told::Entry(entry));
         }
@@ -138,25 +141,47 @@ fn a_journal_can_be_followed_from_any_line() {
     assert_eq!(told, [Told::Entry(entry(2, 2, "second"))]);
     fs::write(data.path().join("journal"), "ibi journal, format 1\n").unwrap();
     assert!(matches!(read(data.path(), place), Err(KeepError::JournalBehind { .. })));
-    fs::write(data.path().join("journal"), "ibi journal, format 2\n").unwrap();
+    fs::write(data.path().join("journal"), "ibi journal, format 3\n").unwrap();
     assert!(matches!(read(data.path(), Position::START), Err(KeepError::NewerFormat { .. })));
     fs::remove_file(data.path().join("journal")).unwrap();
     assert!(matches!(read(data.path(), Position::START), Err(KeepError::NoJournal { .. })));
 }
 
-#[test]
-fn the_frozen_sample_is_still_read() {
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/journal-1");
+fn sample(name: &str) -> tempfile::TempDir {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(name);
     let data = tempfile::tempdir().unwrap();
     fs::copy(sample, data.path().join("journal")).unwrap();
+    data
+}
+
+fn verbs(told: &[Told]) -> Vec<&str> {
+    let verb = |line| match line {
+        &Told::Entry(ref entry) => entry.verb.name(),
+        Told::Void(_) => "void",
+    };
+    told.iter().map(verb).collect()
+}
+
+#[test]
+fn the_frozen_sample_of_format_1_is_still_read_and_is_format_2_once_it_is_open() {
+    let data = sample("journal-1");
     let (told, reading) = read(data.path(), Position::START).unwrap();
-    let verbs: Vec<&str> = told
-        .iter()
-        .map(|line| match line {
-            Told::Entry(entry) => entry.verb.name(),
-            Told::Void(_) => "void",
-        })
-        .collect();
-    assert_eq!(verbs, ["deposit", "deposit", "deposit", "void", "update", "remove", "declare"]);
+    assert_eq!(verbs(&told), ["deposit", "deposit", "deposit", "void", "update", "remove", "declare"]);
     assert_eq!(reading.end.next, 8);
+    drop(Journal::open(data.path(), &reading).unwrap());
+    let text = fs::read_to_string(data.path().join("journal")).unwrap();
+    assert!(text.starts_with("ibi journal, format 2\n"), "older programs refuse it as newer");
+    assert_eq!(read(data.path(), Position::START).unwrap().0, told, "and nothing else differs");
+}
+
+#[test]
+fn the_frozen_sample_of_format_2_is_still_read() {
+    let data = sample("journal-2");
+    let (told, _) = read(data.path(), Position::START).unwrap();
+    assert_eq!(verbs(&told), ["copy", "refresh", "accept", "repair", "grant", "given", "drop"]);
+    let Told::Entry(copy) = &told[0] else { panic!("{told:?}") };
+    assert_eq!(copy.source.as_deref(), Some("http://archive.inpe.br"));
+    assert!(copy.past.as_deref().is_some_and(|past| past.contains("deposit")));
+    let Told::Entry(grant) = &told[4] else { panic!("{told:?}") };
+    assert_eq!((grant.to.as_deref(), grant.epoch), (Some("http://archive.library.org.br:8080"), 3));
 }

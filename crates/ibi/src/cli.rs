@@ -1,6 +1,7 @@
 //! The command line, defined once: help, completions and man pages are made from this.
 
 pub(crate) mod archive;
+pub(crate) mod holders;
 pub(crate) mod resolver;
 pub(crate) mod serve;
 

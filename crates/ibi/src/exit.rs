@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use ibi_archive::holders::HolderError;
+use ibi_archive::holders::peer::PeerError;
 use ibi_archive::keep::KeepError;
 use ibi_archive::{ArchiveError, Refusal};
 use ibi_http::tokens::TokensError;
@@ -47,6 +49,10 @@ pub(crate) enum Failure {
     Refused(#[from] Refusal),
     #[error("{}", crate::io::printable(&.0.to_string()))]
     Archive(#[from] ArchiveError),
+    #[error("{}", crate::io::printable(&.0.to_string()))]
+    Holder(#[from] HolderError),
+    #[error("{}", crate::io::printable(&.0.to_string()))]
+    Peer(#[from] PeerError),
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
@@ -82,7 +88,9 @@ impl Failure {
             Failure::Registry(error) => of_registry(error),
             Failure::Refused(_) | Failure::NotSure(_) | Failure::NotLent { .. } => 4,
             Failure::Usage(_) => 2,
-            Failure::Archive(error) => of_archive(error),
+            Failure::Archive(error) | Failure::Holder(HolderError::Archive(error)) => of_archive(error),
+            Failure::Peer(PeerError::Url { .. }) | Failure::Holder(HolderError::Peer(PeerError::Url { .. })) => 2,
+            Failure::Holder(_) | Failure::Peer(_) => 3,
         }
     }
 }
@@ -103,7 +111,7 @@ fn of_registry(error: &RegistryError) -> u8 {
 
 fn of_archive(error: &ArchiveError) -> u8 {
     match error {
-        ArchiveError::Unknown { .. } | ArchiveError::Ambiguous { .. } => 1,
+        ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Ambiguous { .. } => 1,
         ArchiveError::Label { .. } | ArchiveError::Value(_) | ArchiveError::NothingToChange => 2,
         ArchiveError::Io { .. }
         | ArchiveError::SourceChanged { .. }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ibi_store::content::Swept;
-use ibi_store::journal::{Entry, Journal, Position, Reading, Told};
+use ibi_store::journal::{Entry, Journal, Position, Reading, Told, Verb};
 use ibi_store::records::Records;
 use ibi_store::{Content, DataLock, KeepError, SqliteRecords, StoreError, Tree};
 
@@ -207,6 +207,9 @@ pub(crate) fn is_made(
     durable: &mut BTreeSet<PathBuf>,
 ) -> Result<bool, ArchiveError> {
     let settled = content.settle(&entry.path, durable);
+    if entry.verb == Verb::Drop {
+        return Ok(!content.exists(&entry.path)?);
+    }
     let found = settled.and_then(|()| content.version(&entry.path, entry.version));
     match found {
         Ok(found) => Ok(found.is_some_and(|digest| short(&digest) == entry.inventory)),
@@ -221,8 +224,12 @@ fn follow(records: &dyn Records, content: &dyn Content, lines: &[Entry]) -> Resu
     let paths: BTreeSet<&str> = lines.iter().map(|entry| entry.path.as_str()).collect();
     for path in paths {
         let last = records.last_event(path)?;
-        if let Some((object, last)) = Object::read(content, path)?.zip(last) {
-            records.put(&object.full(path, last.change, last.state, last.epoch)?)?;
+        match (Object::read(content, path)?, last) {
+            (Some(object), Some(last)) => {
+                records.put(&object.full(path, last.change, last.state, last.epoch)?)?;
+            }
+            (None, Some(Entry { verb: Verb::Drop, .. })) => records.forget(path)?,
+            _ => {}
         }
     }
     Ok(())

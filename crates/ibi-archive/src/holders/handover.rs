@@ -18,7 +18,7 @@ pub struct Terms {
     pub handover: String,
     /// The epoch in which the taker will have the Original.
     pub epoch: u64,
-    /// The SHA-512 of the item's inventory.
+    /// The first 32 hex digits of the SHA-512 of the item's inventory.
     pub inventory: String,
 }
 
@@ -29,7 +29,7 @@ pub struct Stand {
     pub state: Option<State>,
     /// The highest epoch that was ever known here.
     pub epoch: u64,
-    /// The SHA-512 of the inventory that is held.
+    /// Those of the inventory that is held.
     pub inventory: Option<String>,
     /// Whether the Archive was brought back from a backup, and nobody has confirmed it.
     pub restored: bool,

@@ -30,7 +30,12 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     let (holding, role) = match holdings.find(label) {
         Ok(found) => found,
         // Also one whose object is missing: this Archive cannot serve it.
-        Err(ArchiveError::Unknown { .. } | ArchiveError::Lost { .. } | ArchiveError::Ambiguous { .. }) => {
+        Err(
+            ArchiveError::Unknown { .. }
+            | ArchiveError::Dropped { .. }
+            | ArchiveError::Lost { .. }
+            | ArchiveError::Ambiguous { .. },
+        ) => {
             return Ok(Pairs::new());
         }
         Err(error) => return Err(error),

@@ -1,8 +1,10 @@
 //! The API under `/api/v1`: what it takes and gives is in `openapi.json`, which it also serves.
 
 mod drafts;
+mod holders;
 mod items;
 mod labels;
+mod object;
 mod once;
 
 use std::sync::Arc;

@@ -46,7 +46,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
             let labels = if role == Role::Metadata { &item.metadata } else { &item.labels };
             Redirect::temporary(&address::item(labels)).into_response()
         }
-        Err(ArchiveError::Unknown { .. }) => {
+        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. }) => {
             refused(Problem::not_found(format!("{label} is not in this Archive")))
         }
         Err(error) => refused(problem(&error)),

@@ -13,6 +13,8 @@ use ibi_http::{Limits, Problem};
 
 use crate::ArchiveError;
 use crate::archive::FoundOnOpening;
+use crate::holders::handing;
+use crate::holders::taking::Taking;
 use crate::mint::clock::{Clock as _, SystemClock};
 use crate::service::address::Address;
 use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys, tokens};
@@ -40,6 +42,8 @@ pub struct Site {
     pub(super) once: tokio::sync::Mutex<()>,
     /// Files that arrive at a time.
     pub(super) arriving: tokio::sync::Semaphore,
+    /// What is being taken over from other Archives.
+    pub(super) taking: Arc<Taking>,
     clock: SystemClock,
     stopping: AtomicBool,
 }
@@ -95,6 +99,7 @@ impl Site {
             resolver: options.resolver,
             once: tokio::sync::Mutex::default(),
             arriving: tokio::sync::Semaphore::new(ARRIVING),
+            taking: Arc::default(),
             clock: SystemClock::new(),
             stopping: AtomicBool::new(false),
         };
@@ -104,6 +109,12 @@ impl Site {
     /// Where requests come in.
     pub fn desk(&self) -> &Arc<Desk> {
         &self.desk
+    }
+
+    /// Goes on with hand-overs that were begun here, for as long as it is on line.
+    pub async fn hand_over(self: Arc<Self>) {
+        let own = self.address.url("/");
+        handing::hand_over(Arc::clone(&self.desk), own.trim_end_matches('/').to_owned()).await;
     }
 
     /// What is counted.
@@ -157,7 +168,10 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
             Problem::unavailable("the Archive is busy or has stopped minting: try again, or ask its operator")
         }
         ArchiveError::Together(error) => problem(error),
-        ArchiveError::Unknown { .. } | ArchiveError::Lost { .. } | ArchiveError::NoDraft => {
+        ArchiveError::Unknown { .. }
+        | ArchiveError::Dropped { .. }
+        | ArchiveError::Lost { .. }
+        | ArchiveError::NoDraft => {
             Problem::not_found(error.to_string())
         }
         ArchiveError::Changed { .. }
@@ -166,6 +180,9 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
         | ArchiveError::IsService { .. }
         | ArchiveError::IsMetadata { .. }
         | ArchiveError::Publishing
+        | ArchiveError::RemoveCopy { .. }
+        | ArchiveError::Granted { .. }
+        | ArchiveError::NoHandover { .. }
         | ArchiveError::Ambiguous { .. } => Problem::conflict(error.to_string()),
         ArchiveError::Keep(_) | ArchiveError::Io { .. } | ArchiveError::DamagedObject { .. } => {
             tracing::error!(%error, "failed");

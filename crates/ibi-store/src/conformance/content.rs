@@ -25,6 +25,10 @@ pub fn content<C: Content>(mut store: C, mut reopen: impl FnMut(C) -> C) {
     store = reopen(store);
     interrupted_work_is_swept(&store);
     blocks_are_checked(&store);
+    a_whole_object_is_put_in_its_place_at_once(&store);
+    store = reopen(store);
+    a_damaged_file_is_put_right(&store);
+    what_is_taken_out_is_gone(&store);
 }
 
 fn inventory(before: Option<&Inventory>, files: &[(&str, &[u8])], stored: &[&str]) -> Inventory {
@@ -62,7 +66,7 @@ fn publish(
 ) -> Result<(), KeepError> {
     let bytes = inventory.to_bytes();
     let publication =
-        Publication { staging, object, version: inventory.number(), inventory: &bytes, instead };
+        Publication { staging, object, version: inventory.number(), inventory: &bytes, whole: None, instead };
     store.secure(&[publication])?;
     store.publish(&[publication])?;
     store.discard(staging)
@@ -86,7 +90,7 @@ fn a_version_is_there_wholly_or_not_at_all(store: &impl Content) {
     assert!(!store.exists(OBJECT).unwrap());
     let bytes = first.to_bytes();
     let publication =
-        Publication { staging: &staging, object: OBJECT, version: 1, inventory: &bytes, instead: false };
+        Publication { staging: &staging, object: OBJECT, version: 1, inventory: &bytes, whole: None, instead: false };
     store.secure(&[publication]).unwrap();
     assert!(store.head(OBJECT).unwrap().is_none(), "nor is what is secured");
     store.publish(&[publication]).unwrap();
@@ -193,6 +197,52 @@ fn interrupted_work_is_swept(store: &impl Content) {
     assert_eq!(store.sweep().unwrap().stagings, 0, "once");
     assert!(store.is_swept().unwrap());
     assert_eq!(store.objects().unwrap().count(), 4, "and nothing else does");
+}
+
+const WHOLE: &str = "test/v/2026/02.02.00.00";
+
+/// As it lies in another store, with all its versions; also in the place of what is there.
+fn a_whole_object_is_put_in_its_place_at_once(store: &impl Content) {
+    let first = inventory(None, &[("doc/a", b"one")], &["doc/a"]);
+    let second = inventory(Some(&first), &[("doc/a", b"one"), ("doc/b", b"two")], &["doc/b"]);
+    // A version that has no bytes of its own.
+    let third = inventory(Some(&second), &[("doc/b", b"two")], &[]);
+    let all = [first.to_bytes(), second.to_bytes(), third.to_bytes()];
+    for (versions, instead) in [(2, false), (3, true)] {
+        let staging = staged(store, &[("v1/content/doc/a", b"one"), ("v2/content/doc/b", b"two")]);
+        let (last, older) = all[..versions].split_last().unwrap();
+        let publication = Publication {
+            staging: &staging,
+            object: WHOLE,
+            version: versions as u32,
+            inventory: last,
+            whole: Some(older),
+            instead,
+        };
+        store.secure(&[publication]).unwrap();
+        store.publish(&[publication]).unwrap();
+        store.discard(&staging).unwrap();
+        assert_eq!(store.head(WHOLE).unwrap().unwrap().inventory, *last);
+        for (number, inventory) in (1..).zip(&all[..versions]) {
+            assert_eq!(store.version(WHOLE, number).unwrap(), Some(Inventory::digest(inventory)));
+        }
+        assert_eq!(read(store, WHOLE, "v2/content/doc/b"), b"two");
+    }
+}
+
+fn a_damaged_file_is_put_right(store: &impl Content) {
+    let staging = staged(store, &[("doc/b", b"right")]);
+    store.mend(&staging, "doc/b", WHOLE, "v2/content/doc/b").unwrap();
+    store.discard(&staging).unwrap();
+    assert_eq!(read(store, WHOLE, "v2/content/doc/b"), b"right");
+}
+
+fn what_is_taken_out_is_gone(store: &impl Content) {
+    let staging = store.stage().unwrap();
+    store.take_out(&staging, WHOLE).unwrap();
+    assert!(!store.exists(WHOLE).unwrap() && store.is_free(WHOLE).unwrap());
+    store.discard(&staging).unwrap();
+    assert!(store.is_swept().unwrap());
 }
 
 fn blocks_are_checked(store: &impl Content) {

@@ -153,6 +153,8 @@ fn entry(number: u64, change: u64, chance: &mut Chance) -> Entry {
         source: some("elsewhere", chance),
         key: some(&format!("key{change}"), chance),
         note: some("why = not %", chance),
+        to: None,
+        past: None,
         record: None,
     }
 }

@@ -74,7 +74,8 @@ impl Content for MemoryContent {
 
     fn publish(&self, publications: &[Publication<'_>]) -> Result<(), KeepError> {
         for publication in publications {
-            if publication.version == 1 && !publication.instead && !self.is_free(publication.object)? {
+            let new = publication.version == 1 || publication.whole.is_some();
+            if new && !publication.instead && !self.is_free(publication.object)? {
                 return Err(KeepError::Occupied { object: publication.object.to_owned() });
             }
             let mut state = self.state();
@@ -83,13 +84,29 @@ impl Content for MemoryContent {
                 state.objects.remove(publication.object);
             }
             let object = state.objects.entry(publication.object.to_owned()).or_default();
+            object.versions.extend(publication.whole.unwrap_or_default().iter().cloned());
             if object.versions.len() as u64 + 1 != u64::from(publication.version) {
                 return Err(KeepError::Occupied { object: publication.object.to_owned() });
             }
-            let content = format!("v{}/content/", publication.version);
+            let content = match publication.whole {
+                Some(_) => String::new(),
+                None => format!("v{}/content/", publication.version),
+            };
             object.files.extend(staged.into_iter().map(|(name, bytes)| (content.clone() + &name, bytes)));
             object.versions.push(publication.inventory.to_vec());
         }
+        Ok(())
+    }
+
+    fn take_out(&self, _: &Staging, object: &str) -> Result<(), KeepError> {
+        self.state().objects.remove(object);
+        Ok(())
+    }
+
+    fn mend(&self, staging: &Staging, name: &str, object: &str, file: &str) -> Result<(), KeepError> {
+        let mut state = self.state();
+        let bytes = state.staged.get_mut(&staging.0).and_then(|staged| staged.remove(name)).unwrap_or_default();
+        state.objects.entry(object.to_owned()).or_default().files.insert(file.to_owned(), bytes);
         Ok(())
     }
 

@@ -86,15 +86,27 @@ impl Tree {
         let place = self.place(publication.staging);
         let object = place.join("object");
         let version = object.join(format!("v{}", publication.version));
-        disk::make_folder(&object)?;
-        disk::make_folder(&version)?;
         let content = place.join("content");
-        if content.is_dir() {
-            disk::rename(&content, &version.join("content"))?;
+        if let Some(older) = publication.whole {
+            disk::rename(&content, &object)?;
+            disk::make_folders(&version, &mut Vec::new())?;
+            for (number, inventory) in (1..).zip(older) {
+                let folder = object.join(format!("v{number}"));
+                disk::make_folders(&folder, &mut Vec::new())?;
+                disk::write_new(&folder.join(INVENTORY), inventory)?;
+                let sidecar = sidecar(&Inventory::digest(inventory));
+                disk::write_new(&folder.join(SIDECAR), sidecar.as_bytes())?;
+            }
+        } else {
+            disk::make_folder(&object)?;
+            disk::make_folder(&version)?;
+            if content.is_dir() {
+                disk::rename(&content, &version.join("content"))?;
+            }
         }
         let sidecar = sidecar(&Inventory::digest(publication.inventory));
         let mut folders = vec![version];
-        if publication.version == 1 {
+        if publication.version == 1 || publication.whole.is_some() {
             let (name, text) = OBJECT_DECLARATION;
             disk::write_new(&object.join(name), text.as_bytes())?;
             folders.push(object);
@@ -117,7 +129,7 @@ impl Tree {
         let (place, to) = (self.place(publication.staging), self.object(publication.object));
         let above = to.parent().unwrap_or(&self.root).to_owned();
         changed.push(place.clone());
-        if publication.version > 1 {
+        if publication.version > 1 && publication.whole.is_none() {
             let version = format!("v{}", publication.version);
             let from = place.join("object").join(&version);
             // Not over a version that is there already.
@@ -258,6 +270,25 @@ impl Content for Tree {
         changed.sort_unstable();
         changed.dedup();
         self.disk.sync(&changed)
+    }
+
+    fn take_out(&self, staging: &Staging, object: &str) -> Result<(), KeepError> {
+        let (place, from) = (self.place(staging), self.object(object));
+        disk::rename(&from, &place.join("old"))?;
+        let above = from.parent().unwrap_or(&self.root);
+        disk::sync(above)?;
+        disk::sync(&place)?;
+        self.prune(above)
+    }
+
+    fn mend(&self, staging: &Staging, name: &str, object: &str, file: &str) -> Result<(), KeepError> {
+        let (from, to) = (self.place(staging).join("content").join(name), self.object(object).join(file));
+        disk::sync(&from)?;
+        let above = to.parent().unwrap_or(&self.root);
+        let mut changed = vec![above.to_owned()];
+        disk::make_folders(above, &mut changed)?;
+        disk::rename(&from, &to)?;
+        changed.iter().try_for_each(|folder| disk::sync(folder))
     }
 
     fn discard(&self, staging: &Staging) -> Result<(), KeepError> {

@@ -32,10 +32,14 @@ pub struct Entry {
     pub by: String,
     /// Where it came from, if it came from another Archive.
     pub source: Option<String>,
+    /// Where it goes to, if it goes to another Archive.
+    pub to: Option<String>,
     /// A name for the request that asked for it: asked again, it is not done again.
     pub key: Option<String>,
     /// Why.
     pub note: Option<String>,
+    /// What had happened to it elsewhere before it came, as the Archive writes it.
+    pub past: Option<String>,
     /// What is recorded of the version that this leaves, as the Archive writes it: bound to the version by the inventory's
     /// digest, so that the index is made anew without reading every object. In the journal only, and not of large items.
     pub record: Option<String>,
@@ -88,6 +92,20 @@ words! {
         Declare "declare",
         /// Found in the tree without a line that tells of it.
         Adopt "adopt",
+        /// Brought from another Archive, as a Copy.
+        Copy "copy",
+        /// Brought up to date from another Archive.
+        Refresh "refresh",
+        /// Given out of hand: no longer the Original here, and not yet known to be elsewhere.
+        Grant "grant",
+        /// Taken over: the Original from now on.
+        Accept "accept",
+        /// The taker has said that it has the Original.
+        Given "given",
+        /// Taken out of the tree: the Original is elsewhere.
+        Drop "drop",
+        /// Files that were damaged were put right from another Archive.
+        Repair "repair",
     }
 }
 
@@ -116,7 +134,12 @@ pub(super) fn of(entry: &Entry) -> String {
     let by = Some(&entry.by);
     let source = entry.source.as_ref();
     let fields = [("path", Some(&entry.path)), ("by", by), ("source", source), ("key", entry.key.as_ref())];
-    let more = [("note", entry.note.as_ref()), ("record", entry.record.as_ref())];
+    let more = [
+        ("to", entry.to.as_ref()),
+        ("note", entry.note.as_ref()),
+        ("past", entry.past.as_ref()),
+        ("record", entry.record.as_ref()),
+    ];
     for (name, value) in fields.into_iter().chain(more) {
         if let Some(value) = value {
             let _ = write!(text, " {name}={}", escaped(value));
@@ -162,6 +185,8 @@ pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
         epoch: field("epoch")?.parse().ok()?,
         by: text("by")??,
         source: text("source").flatten(),
+        to: text("to").flatten(),
+        past: text("past").flatten(),
         key: text("key").flatten(),
         note: text("note").flatten(),
         record: text("record").flatten(),

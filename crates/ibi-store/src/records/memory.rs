@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::KeepError;
-use crate::journal::{Entry, Position};
+use crate::journal::{Entry, Position, Verb};
 use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, Record, Records, Role};
 
 /// Records in memory.
@@ -140,9 +140,10 @@ impl Records for MemoryRecords {
 
     fn lost(&self) -> Result<Vec<String>, KeepError> {
         let state = self.state.borrow();
-        let paths: std::collections::BTreeSet<&String> =
-            state.events.values().map(|event| &event.path).collect();
-        Ok(paths.into_iter().filter(|path| !state.items.contains_key(*path)).cloned().collect())
+        let last: BTreeMap<&String, Verb> =
+            state.events.values().map(|event| (&event.path, event.verb)).collect();
+        let lost = last.into_iter().filter(|(path, verb)| *verb != Verb::Drop && !state.items.contains_key(*path));
+        Ok(lost.map(|(path, _)| path.clone()).collect())
     }
 
     fn happened(&self, entry: &Entry) -> Result<(), KeepError> {

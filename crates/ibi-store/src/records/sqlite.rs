@@ -18,7 +18,7 @@ use insert::{Insert, Table, happened_by};
 use rows::{event, file, number, record, role, standing};
 
 /// The form of the tables. Another one is made anew, not migrated: nothing is kept here alone.
-const FORM: i64 = 2;
+const FORM: i64 = 3;
 
 // Texts of statements are put together at compile time: they are looked up by them at every call.
 macro_rules! record_columns {
@@ -41,7 +41,7 @@ macro_rules! file_columns {
 
 macro_rules! event_columns {
     () => {
-        "path, change, batch, time, verb, version, inventory, state, epoch, agent, source, request, note"
+        "path, change, batch, time, verb, version, inventory, state, epoch, agent, source, taker, request, note, past"
     };
 }
 
@@ -67,7 +67,7 @@ const TABLES: &str = "
     CREATE TABLE event (
         path TEXT NOT NULL, change BIGINT NOT NULL, batch BIGINT NOT NULL, time TEXT NOT NULL, verb TEXT NOT NULL,
         version BIGINT NOT NULL, inventory TEXT NOT NULL, state TEXT NOT NULL, epoch BIGINT NOT NULL,
-        agent TEXT NOT NULL, source TEXT, request TEXT, note TEXT, PRIMARY KEY (path, change)) WITHOUT ROWID;
+        agent TEXT NOT NULL, source TEXT, taker TEXT, request TEXT, note TEXT, past TEXT, PRIMARY KEY (path, change)) WITHOUT ROWID;
     CREATE INDEX event_request ON event (request) WHERE request IS NOT NULL;
 ";
 
@@ -406,7 +406,8 @@ impl Records for SqliteRecords {
     }
 
     fn lost(&self) -> Result<Vec<String>, KeepError> {
-        let sql = "SELECT DISTINCT path FROM event WHERE path NOT IN (SELECT path FROM item) ORDER BY path";
+        let sql = "SELECT DISTINCT path FROM event AS any_event WHERE path NOT IN (SELECT path FROM item) AND (SELECT verb
+                   FROM event WHERE path = any_event.path ORDER BY change DESC LIMIT 1) <> 'drop' ORDER BY path";
         self.rows(sql, [], |row| row.get(0))
     }
 

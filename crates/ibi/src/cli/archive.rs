@@ -8,6 +8,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use ibi_archive::access::Access;
 use ibi_archive::language::Language;
 
+use crate::cli::holders::{Copy, Drop, Refresh, Theirs, Transfer};
 use crate::cli::serve::{Serve, Stats, Token};
 use crate::cli::{Data, address, host, port};
 
@@ -20,6 +21,10 @@ pub(crate) enum Archive {
     List(List),
     Remove(Remove),
     Purge(Purge),
+    Copy(Copy),
+    Refresh(Refresh),
+    Transfer(Transfer),
+    Drop(Drop),
     Export(Export),
     Audit(Audit),
     Rebuild(Rebuild),
@@ -262,12 +267,14 @@ pub(crate) struct Export {
 /// Check every byte against its digest
 ///
 /// Tells what is missing, changed, unreadable or unexpected, and exits with 1 if anything is. An interrupted audit is gone on
-/// with by running it again.
+/// with by running it again. `--with` compares an item with what other Archives have of it; `--repair` puts a damaged file right from
+/// one whose file has the digest that the item's own inventory tells, and from no other.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive audit --data archive
-  ibi archive audit --data archive --rate 20M --json")]
+  ibi archive audit --data archive --rate 20M --json
+  ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --with http://archive.inpe.br --repair")]
 pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) data: Data,
@@ -279,6 +286,14 @@ pub(crate) struct Audit {
     /// Begin anew, though an earlier audit was interrupted
     #[arg(long)]
     pub(crate) restart: bool,
+    /// Compare the item with what this Archive has of it; repeatable
+    #[arg(long, value_name = "ARCHIVE", requires = "ibi")]
+    pub(crate) with: Vec<String>,
+    /// Put damaged files right from the Archives that it is compared with, or from where the copy came
+    #[arg(long, requires = "ibi")]
+    pub(crate) repair: bool,
+    #[command(flatten)]
+    pub(crate) theirs: Theirs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -58,14 +58,15 @@ pub(crate) enum Token {
 
 /// Make a token: its secret is printed once
 ///
-/// A `minter` mints labels, a `depositor` also deposits and updates, an `operator` also removes. Only a digest of the secret is
+/// A `minter` mints labels, a `depositor` also deposits and updates, an `operator` also removes. A `holder` is another Archive: it may
+/// fetch what is closed, and hand Originals over to this one. Only a digest of the secret is
 /// kept.
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive token create --data archive --role depositor --name Ana")]
 pub(crate) struct TokenCreate {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// What it allows: minter, depositor or operator
+    /// What it allows: minter, depositor, operator or holder
     #[arg(long)]
     pub(crate) role: Role,
     /// Whom it is for: the history of items tells it

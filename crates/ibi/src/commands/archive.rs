@@ -1,9 +1,11 @@
 //! `ibi archive`: one file a command, and what they share.
 
 pub(super) mod audit;
+pub(super) mod copy;
 pub(super) mod deposit;
 mod describe;
 pub(super) mod export;
+mod holders;
 pub(super) mod init;
 pub(super) mod list;
 pub(super) mod purge;
@@ -14,6 +16,7 @@ pub(super) mod show;
 mod shown;
 pub(super) mod stats;
 pub(super) mod token;
+pub(super) mod transfer;
 pub(super) mod update;
 
 use std::io::IsTerminal as _;

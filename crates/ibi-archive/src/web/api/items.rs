@@ -19,8 +19,9 @@ use crate::service::answer::may_open;
 use crate::service::{Described, Role, address};
 use crate::told::Told;
 use crate::web::api::drafts::may_say;
-use crate::web::api::once;
 use crate::web::api::{allowed, json_body, number, refused};
+use crate::web::api::holders::{self, Between};
+use crate::web::api::{object, once};
 use crate::web::site::Site;
 use ibi_http::accept::value;
 
@@ -37,16 +38,29 @@ enum What {
     Item,
     Statistics,
     Relations,
+    /// Its object, or a file of that.
+    Object(Option<String>),
+    /// What Archives do together.
+    Between(Between),
 }
 
-/// Reads `<ibi>`, `<ibi>/statistics` or `<ibi>/relations`.
+/// Reads `<ibi>`, `<ibi>/statistics`, `<ibi>/relations`, `<ibi>/object` or `<ibi>/object/…`.
 fn read(rest: &str) -> Result<(&str, What), Problem> {
     let bad = || Problem::not_found("there is no identifier in this address");
     match address::split(rest).ok_or_else(bad)? {
         (label, "" | "/") => Ok((label, What::Item)),
         (label, "/statistics") => Ok((label, What::Statistics)),
         (label, "/relations") => Ok((label, What::Relations)),
-        _ => Err(Problem::not_found("an item has /statistics and /relations, and nothing else")),
+        (label, "/object") => Ok((label, What::Object(None))),
+        (label, rest) => match rest.strip_prefix("/object/") {
+            Some(file) => Ok((label, What::Object(Some(file.to_owned())))),
+            None => {
+                let between = rest.strip_prefix('/').and_then(Between::parse);
+                between.map(|between| (label, What::Between(between))).ok_or_else(|| {
+                    Problem::not_found("an item has nothing here: /api/v1/openapi.json tells what it has")
+                })
+            }
+        },
     }
 }
 
@@ -59,6 +73,15 @@ pub(super) async fn any(State(site): State<Arc<Site>>, request: Request) -> Resu
     let (label, what) = read(&rest)?;
     let label = label.to_owned();
     match (request.method().as_str(), what) {
+        ("GET" | "HEAD", What::Object(file)) => object::get(site, label, file, request).await,
+        ("GET" | "HEAD", What::Between(Between::Transfer)) => holders::transferring(&site, &label, &request),
+        ("POST", What::Between(between)) => holders::post(site, label, between, request).await,
+        (_, What::Between(between)) => {
+            let takes = if between == Between::Transfer { "GET, HEAD, POST" } else { "POST" };
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            let problem = Problem::new(status, "method", "Method not allowed", format!("this takes {takes}"));
+            Ok(([(header::ALLOW, takes)], problem).into_response())
+        }
         ("GET" | "HEAD", what) => get(&site, &label, what, &request),
         ("PATCH", What::Item) => update(site, label, request).await,
         ("DELETE", What::Item) => remove(site, label, request).await,
@@ -84,6 +107,8 @@ fn get(site: &Site, label: &str, what: What, request: &Request) -> Result<Respon
             let status = if holding.state == ItemState::Deleted { StatusCode::GONE } else { StatusCode::OK };
             Ok((status, axum::Json(told)).into_response())
         }
+        // Read aside: they wait for the disk, or for others.
+        What::Object(_) | What::Between(_) => Err(Problem::internal()),
     }
 }
 

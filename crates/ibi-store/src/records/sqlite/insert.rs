@@ -40,7 +40,7 @@ impl Table {
             Self::Event => concat!(
                 "INSERT INTO event (",
                 event_columns!(),
-                ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING"
+                ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING"
             ),
         }
     }
@@ -86,8 +86,10 @@ pub(super) fn happened_by(entry: &Entry, insert: Insert<'_>) -> Result<(), KeepE
         entry.epoch as i64,
         entry.by,
         entry.source,
+        entry.to,
         entry.key,
-        entry.note
+        entry.note,
+        entry.past
     ];
     insert(Table::Event, parameters).map(drop)
 }

@@ -47,8 +47,10 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
         epoch: number(row, 8)?,
         by: row.get(9)?,
         source: row.get(10)?,
-        key: row.get(11)?,
-        note: row.get(12)?,
+        to: row.get(11)?,
+        key: row.get(12)?,
+        note: row.get(13)?,
+        past: row.get(14)?,
         record: None,
     })
 }

@@ -1,10 +1,13 @@
 //! `ibi archive audit`.
 
+use std::sync::Mutex;
+
 use ibi_archive::audit::{Finding, Options, Wrong};
+use ibi_archive::holders::repair;
 use serde::Serialize;
 
 use crate::cli::archive::Audit;
-use crate::commands::archive::{counter, open_to_read};
+use crate::commands::archive::{counter, holders, open, open_to_read, who};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
@@ -23,6 +26,9 @@ struct Audited<'a> {
 }
 
 pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
+    if let Some(label) = command.ibi.as_ref().filter(|_| command.repair || !command.with.is_empty()) {
+        return compare(command, label);
+    }
     let holdings = open_to_read(&command.data.folder()?)?;
     let progress = counter("bytes checked");
     // Without --json, standard output tells them at the end.
@@ -94,4 +100,50 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
         say(format_args!("put what is damaged back from a backup, then run the audit again"));
     }
     Ok(Answer::from(audit.findings.is_empty()))
+}
+
+/// Compares an item with what others have of it, and puts right what can be.
+fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
+    let data = command.data.folder()?;
+    let here = Mutex::new(open_to_read(&data)?);
+    let peers = command.with.iter().map(|url| holders::peer(url, &command.theirs)).collect::<Result<_, _>>()?;
+    let token = holders::token(&command.theirs)?;
+    let comparison = holders::waiting(async {
+        Ok(repair::compare(&here, &data, label, peers, token, command.repair).await?)
+    })?;
+    drop(here);
+    if !comparison.repairs.is_empty() {
+        open(&data)?.mend(&comparison.path, &comparison.repairs, &who())?;
+    }
+    let report = &comparison.report;
+    let mut output = Output::new();
+    if command.json {
+        output.json(report)?;
+    } else {
+        for finding in &report.findings {
+            output.text(format_args!("{}\t{}\n", finding.wrong.name(), printable(&finding.file)))?;
+        }
+        for other in &report.holders {
+            let what = if other.equal { "equal" } else { "differs" };
+            let what = if other.error.is_some() { "unknown" } else { what };
+            output.text(format_args!("{what}\t{}\n", printable(&other.archive)))?;
+        }
+        for file in &report.repaired {
+            output.text(format_args!("repaired\t{}\n", printable(file)))?;
+        }
+    }
+    output.flush()?;
+    for error in report.holders.iter().filter_map(|other| other.error.as_ref()) {
+        say(format_args!("{}", printable(error)));
+    }
+    report.alarms.iter().for_each(|alarm| say(format_args!("ALARM: {}", printable(alarm))));
+    let damaged = report.findings.len() - report.repaired.len();
+    say(format_args!(
+        "{} wrong here, {} put right; {} holders compared, {} alarms",
+        report.findings.len(),
+        report.repaired.len(),
+        report.holders.len(),
+        report.alarms.len()
+    ));
+    Ok(Answer::from(damaged == 0 && report.alarms.is_empty()))
 }

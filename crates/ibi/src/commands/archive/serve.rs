@@ -104,7 +104,8 @@ impl OnLine {
         let desk = Arc::clone(site.desk());
         let lending = tokio::spawn(async move { drop(borrow::lend(desk).await) });
         let tending = tokio::spawn(tend(Arc::clone(&site)));
-        Ok(Self { site, resolver: None, tasks: vec![lending, tending] })
+        let handing = tokio::spawn(Arc::clone(&site).hand_over());
+        Ok(Self { site, resolver: None, tasks: vec![lending, tending, handing] })
     }
 
     /// The label of its service.

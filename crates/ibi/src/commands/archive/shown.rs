@@ -83,8 +83,12 @@ pub(super) fn write(
     }
     line("history", "")?;
     for event in shown.history.iter().flatten() {
-        let note = event.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
-        line("", &format!("{} {} v{} by {}{note}", event.time, event.event, event.version, event.by))?;
+        let part = |before: &str, text: &Option<String>| {
+            text.as_deref().map(|text| format!("{before}{text}")).unwrap_or_default()
+        };
+        let others = part(" from ", &event.source) + &part(" to ", &event.to) + &part(" at ", &event.at);
+        let note = part(": ", &event.note);
+        line("", &format!("{} {} v{} by {}{others}{note}", event.time, event.event, event.version, event.by))?;
     }
     Ok(())
 }

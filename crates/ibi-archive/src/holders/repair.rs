@@ -1,0 +1,334 @@
+//! An item compared with what other holders have of it, and damaged files put right: only with bytes that have the digest which the
+//! item's own inventory tells, and that inventory is the one that the journal knows (threats S5, S7).
+
+use std::path::{Path, PathBuf};
+
+use ibi_store::journal::Verb;
+use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar};
+use serde::Serialize;
+
+use super::HolderError;
+use super::copy::{Here, small};
+use super::fetch;
+use super::held::Held;
+use super::peer::Peer;
+use super::whole::cut_back;
+use crate::archive::{Archive, Holdings};
+use crate::audit::{Finding, Options, Wrong};
+use crate::item::Spelling;
+use crate::object::{Object, short};
+use crate::restate::Restated;
+use crate::ArchiveError;
+
+/// What a comparison found.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The path of the item's object.
+    pub path: String,
+    /// What is told of it.
+    pub report: Report,
+    /// What can be put right.
+    pub repairs: Vec<Repair>,
+}
+
+/// What is told of a comparison.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The item.
+    pub item: String,
+    /// The first 32 hex digits of the SHA-512 of its inventory, as the journal has them.
+    pub inventory: String,
+    /// What is wrong here.
+    pub findings: Vec<Finding>,
+    /// What others have.
+    pub holders: Vec<Other>,
+    /// Files that are put right.
+    pub repaired: Vec<String>,
+    /// What somebody should look into.
+    pub alarms: Vec<String>,
+}
+
+/// What another Archive has of an item.
+#[derive(Debug, Serialize)]
+pub struct Other {
+    /// The Archive.
+    pub archive: String,
+    /// What it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+    /// Its version there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Whether it has the same inventory, and so the same bytes.
+    pub equal: bool,
+    /// Why nothing is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A file that can be put right.
+#[derive(Debug)]
+pub struct Repair {
+    /// Its path in the object.
+    file: String,
+    bytes: Bytes,
+    /// The Archive that it comes from; nothing if it follows from what is here.
+    source: Option<String>,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Here(Vec<u8>),
+    At(PathBuf),
+}
+
+/// What is known of an item here.
+struct Known {
+    path: String,
+    label: String,
+    /// The first digits of its inventory's digest, as the journal has them.
+    truth: String,
+    version: u32,
+    findings: Vec<Finding>,
+    /// The inventory that the journal vouches for, if it is still here.
+    inventory: Option<Vec<u8>>,
+    source: Option<String>,
+}
+
+/// Compares an item with what others have; `repair`: also looks for bytes to put right what is wrong here.
+pub async fn compare(
+    here: &impl Here,
+    data: &Path,
+    label: &str,
+    mut peers: Vec<Peer>,
+    token: Option<String>,
+    repair: bool,
+) -> Result<Comparison, HolderError> {
+    // Every byte is read: that takes its time.
+    let known = tokio::task::block_in_place(|| here.look(|here| look(here, label)))?;
+    if let Some(source) = known.source.as_ref().filter(|_| peers.is_empty()) {
+        peers.push(Peer::new(source, token)?);
+    }
+    let mut comparison = Comparison {
+        path: known.path.clone(),
+        report: Report {
+            item: known.label.clone(),
+            inventory: known.truth.clone(),
+            findings: known.findings.clone(),
+            holders: Vec::new(),
+            repaired: Vec::new(),
+            alarms: Vec::new(),
+        },
+        repairs: Vec::new(),
+    };
+    let mut holders = Vec::new();
+    for peer in peers {
+        let other = match peer.held(&known.label).await {
+            Ok(held) => {
+                let other = told(&peer, &held, &known);
+                if !other.equal && held.version == known.version {
+                    comparison.report.alarms.push(format!(
+                        "{} has another version {} of {}: one of the two was altered",
+                        peer.url(),
+                        held.version,
+                        known.label
+                    ));
+                }
+                holders.push((peer, held));
+                other
+            }
+            Err(error) => Other {
+                archive: peer.url().to_owned(),
+                state: None,
+                version: None,
+                equal: false,
+                error: Some(error.to_string()),
+            },
+        };
+        comparison.report.holders.push(other);
+    }
+    if repair {
+        find(&known, &holders, data, &mut comparison).await;
+    }
+    Ok(comparison)
+}
+
+fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
+    let (path, label) = match here.find(label) {
+        Ok((holding, _)) => (holding.path, holding.item.labels.primary().to_owned()),
+        // Its object cannot be read: that is what is to be put right.
+        Err(ArchiveError::Lost { .. }) => {
+            (Spelling::parse(label).map(|label| label.folded).unwrap_or_default(), label.to_owned())
+        }
+        Err(error) => return Err(error),
+    };
+    let last = here.records.last_event(&path)?;
+    let last = last.ok_or_else(|| ArchiveError::Unknown { label: label.clone() })?;
+    let options = Options { rate: None, anew: true, tell: &|_| (), progress: &|_| () };
+    let findings = here.audit_item(&path, &options)?.findings;
+    let names = [INVENTORY.to_owned(), format!("v{}/{INVENTORY}", last.version)];
+    let inventory = names.iter().filter_map(|name| here.raw_file(&path, name)).find(|bytes| {
+        short(&Inventory::digest(bytes)) == last.inventory
+    });
+    let source = here.source(&path)?;
+    Ok(Known { path, label, truth: last.inventory, version: last.version, findings, inventory, source })
+}
+
+fn told(peer: &Peer, held: &Held, known: &Known) -> Other {
+    Other {
+        archive: peer.url().to_owned(),
+        state: Some(held.state.name()),
+        version: Some(held.version),
+        equal: short(&held.inventory) == known.truth,
+        error: None,
+    }
+}
+
+/// Looks for bytes for all that is wrong here.
+async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: &mut Comparison) {
+    let wrong = known.findings.iter().filter(|finding| finding.wrong != Wrong::Unexpected);
+    let files: Vec<&str> = wrong.map(|finding| finding.file.as_str()).collect();
+    let alarm = |file: &str| {
+        format!("{file} of {} is damaged here, and nobody has it as the item's own inventory tells", known.label)
+    };
+    if files.is_empty() {
+        return;
+    }
+    let Some(inventory) = trusted(known, holders).await else {
+        comparison.report.alarms.push(alarm(INVENTORY));
+        return;
+    };
+    for file in files {
+        match bytes_of(known, &inventory, holders, data, file).await {
+            Some(repair) => {
+                comparison.report.repaired.push(repair.file.clone());
+                comparison.repairs.push(repair);
+            }
+            None => comparison.report.alarms.push(alarm(file)),
+        }
+    }
+}
+
+/// The inventory that the journal vouches for: from here, or from who has the same.
+async fn trusted(known: &Known, holders: &[(Peer, Held)]) -> Option<Vec<u8>> {
+    if known.inventory.is_some() {
+        return known.inventory.clone();
+    }
+    for (peer, held) in holders.iter().filter(|(_, held)| short(&held.inventory) == known.truth) {
+        if let Ok(bytes) = small(peer, held, INVENTORY, &held.inventory).await {
+            return Some(bytes);
+        }
+    }
+    None
+}
+
+async fn bytes_of(
+    known: &Known,
+    inventory: &[u8],
+    holders: &[(Peer, Held)],
+    data: &Path,
+    file: &str,
+) -> Option<Repair> {
+    let from_here = |bytes: Vec<u8>| Some(Repair { file: file.to_owned(), bytes: Bytes::Here(bytes), source: None });
+    let parsed = Inventory::parse(inventory).ok()?;
+    let last = format!("v{}/", parsed.number());
+    match file {
+        _ if file == OBJECT_DECLARATION.0 => return from_here(OBJECT_DECLARATION.1.as_bytes().to_vec()),
+        _ if file == INVENTORY || file.strip_prefix(&last) == Some(INVENTORY) => return from_here(inventory.to_vec()),
+        _ if file == SIDECAR || file.strip_prefix(&last) == Some(SIDECAR) => {
+            return from_here(sidecar(&Inventory::digest(inventory)).into_bytes());
+        }
+        _ => {}
+    }
+    let content = parsed.manifest.iter().find(|(_, files)| files.iter().any(|known| known == file));
+    for (peer, held) in holders {
+        let source = Some(peer.url().to_owned());
+        let found = match content {
+            Some((digest, _)) => {
+                let place = data.join("service/copies").join(format!("{}+repair", known.path.replace('/', "+")));
+                elsewhere(peer, held, digest, &place).await.map(Bytes::At)
+            }
+            None => earlier(peer, held, &parsed, file).await.map(Bytes::Here),
+        };
+        if let Some(bytes) = found {
+            return Some(Repair { file: file.to_owned(), bytes, source });
+        }
+    }
+    None
+}
+
+/// Bytes by their digest, wherever they lie in what another Archive has.
+async fn elsewhere(peer: &Peer, held: &Held, digest: &str, place: &Path) -> Option<PathBuf> {
+    let theirs = Inventory::parse(&small(peer, held, INVENTORY, &held.inventory).await.ok()?).ok()?;
+    let file = theirs.manifest.get(digest)?.first()?;
+    fetch::file(peer, held, file, digest, place).await.ok()
+}
+
+/// The inventory of an earlier version, or its sidecar: it must tell what the last one tells of that version.
+async fn earlier(peer: &Peer, held: &Held, last: &Inventory, file: &str) -> Option<Vec<u8>> {
+    let (version, name) = file.split_once('/')?;
+    let number: u32 = version.strip_prefix('v')?.parse().ok()?;
+    let bytes = fetch::inventory(peer, held, &format!("{version}/{INVENTORY}")).await.ok()?;
+    if Inventory::parse(&bytes).ok()? != cut_back(last, number) {
+        return None;
+    }
+    match name {
+        INVENTORY => Some(bytes),
+        SIDECAR => Some(sidecar(&Inventory::digest(&bytes)).into_bytes()),
+        _ => None,
+    }
+}
+
+impl Archive {
+    /// Puts files of an item right. What is put there is checked once more.
+    pub fn mend(&mut self, path: &str, repairs: &[Repair], by: &str) -> Result<(), ArchiveError> {
+        let content = &*self.holdings.content;
+        for repair in repairs {
+            let staging = content.stage()?;
+            let put = match &repair.bytes {
+                Bytes::Here(bytes) => content.put(&staging, "file", &mut &bytes[..]).map(drop),
+                Bytes::At(place) => content.put_file(&staging, "file", place),
+            };
+            let mended = put.and_then(|()| content.mend(&staging, "file", path, &repair.file));
+            content.discard(&staging)?;
+            mended?;
+        }
+        let object = Object::read(content, path)?;
+        let last = self.holdings.records.last_event(path)?;
+        let Some((object, last)) = object.zip(last) else {
+            return Err(ArchiveError::Lost { label: path.to_owned() });
+        };
+        let files: Vec<&str> = repairs.iter().map(|repair| repair.file.as_str()).collect();
+        let restated = Restated {
+            source: repairs.iter().find_map(|repair| repair.source.clone()),
+            note: Some(files.join(", ")),
+            ..Restated::new(Verb::Repair, last.state, last.epoch, by)
+        };
+        self.restate(path, &object, restated)?;
+        for place in repairs.iter().filter_map(|repair| match &repair.bytes {
+            Bytes::At(place) => place.parent(),
+            Bytes::Here(_) => None,
+        }) {
+            // Left behind, it is found by the next repair.
+            let _ = fetch::clear(place);
+        }
+        Ok(())
+    }
+}
+
+impl Holdings {
+    /// A small file of an object, whatever it is worth.
+    fn raw_file(&self, path: &str, name: &str) -> Option<Vec<u8>> {
+        const MOST: usize = 64 << 20;
+        let file = self.content.open(path, name).ok()?;
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 1 << 16];
+        while bytes.len() < MOST {
+            match file.read_at(&mut buffer, bytes.len() as u64).ok()? {
+                0 => return Some(bytes),
+                read => bytes.extend_from_slice(&buffer[..read]),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,126 @@
+//! Hand-overs that this Archive takes: it fetches what it is offered, and becomes the Original when it is granted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::copy::{Source, bring_in};
+use super::handover::{Take, take};
+use super::messages::{Answer, Kind, Message};
+use super::peer::Peer;
+use super::stand::{Given, past_of};
+use super::{HolderError, Verdict};
+use crate::service::Desk;
+use crate::{ArchiveError, item};
+
+/// Items that are fetched for hand-overs at a time; others are fetched when they are offered again.
+const MOST: usize = 8;
+
+/// What is being fetched, and why the last try of others failed.
+#[derive(Debug, Default)]
+pub struct Taking(Mutex<HashMap<String, Fetching>>);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Fetching {
+    Now,
+    Failed(String),
+}
+
+impl Taking {
+    /// Answers a giver; `token` is the name of the token that it has from us.
+    pub async fn answer(
+        self: &Arc<Self>,
+        desk: &Arc<Desk>,
+        label: String,
+        message: Message,
+        token: &str,
+    ) -> Result<Answer, HolderError> {
+        let path = path_of(desk, &label)?;
+        let Message { terms, .. } = &message;
+        let next = {
+            let holdings = desk.read()?;
+            let accepted = holdings.has_accepted(&terms.handover)?;
+            let next = take(&holdings.stand(&path)?, accepted, terms);
+            next.map_err(|no| holdings.no_handover(&label, &path, no))?
+        };
+        match (next, message.message) {
+            (Take::Accepted, _) => Ok(Answer::Accepted),
+            (Take::Accept, Kind::Offer) => Ok(Answer::Ready),
+            (Take::Accept, Kind::Grant) => self.accept(desk, label, message, token).await,
+            (Take::Fetch, _) => self.fetch(desk, label, message, token),
+        }
+    }
+
+    async fn accept(
+        self: &Arc<Self>,
+        desk: &Arc<Desk>,
+        label: String,
+        message: Message,
+        token: &str,
+    ) -> Result<Answer, HolderError> {
+        let by = format!("{} ({token})", message.by);
+        let (asked, said) = (label.clone(), message.clone());
+        let taken = desk.work(move |archive| {
+            let past = past_of(said.history);
+            archive.accept(&asked, &said.terms, &Given { url: &said.from, by: &by, past })
+        });
+        match taken.await? {
+            Take::Accepted | Take::Accept => Ok(Answer::Accepted),
+            Take::Fetch => self.fetch(desk, label, message, token),
+        }
+    }
+
+    /// Fetches an item in the background, unless that is being done.
+    fn fetch(
+        self: &Arc<Self>,
+        desk: &Arc<Desk>,
+        label: String,
+        message: Message,
+        token: &str,
+    ) -> Result<Answer, HolderError> {
+        let peer = Peer::new(&message.from, message.pass)?;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = match known.get(&label) {
+            Some(Fetching::Now) => return Ok(Answer::Fetching { said: None }),
+            Some(Fetching::Failed(said)) => Some(said.clone()),
+            None => None,
+        };
+        if known.values().filter(|fetching| **fetching == Fetching::Now).count() >= MOST {
+            return Ok(Answer::Fetching { said: Some("it fetches others first".to_owned()) });
+        }
+        known.retain(|_, fetching| *fetching == Fetching::Now);
+        known.insert(label.clone(), Fetching::Now);
+        let (taking, desk, by) = (Arc::clone(self), Arc::clone(desk), token.to_owned());
+        tokio::spawn(async move {
+            let brought = bring_in(&desk, &Source { peer, overwrite: false }, &label, &by).await;
+            let failed = match brought {
+                Ok(Verdict::New | Verdict::Behind | Verdict::Equal) => None,
+                Ok(other) => Some(format!("what is there is {}", other.name())),
+                Err(error) => Some(error.to_string()),
+            };
+            let mut known = taking.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match failed {
+                None => drop(known.remove(&label)),
+                Some(said) => {
+                    tracing::warn!(item = %label, %said, "cannot fetch what is handed over");
+                    known.insert(label, Fetching::Failed(said));
+                }
+            }
+        });
+        Ok(Answer::Fetching { said })
+    }
+}
+
+/// Where the item of a label lies, or would lie.
+fn path_of(desk: &Desk, label: &str) -> Result<String, ArchiveError> {
+    let spelled = || {
+        let spelling = item::Spelling::parse(label);
+        spelling.map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })
+    };
+    match desk.read()?.find(label) {
+        Ok((holding, _)) => Ok(holding.path),
+        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => {
+            Ok(spelled()?.folded)
+        }
+        Err(error) => Err(error),
+    }
+}

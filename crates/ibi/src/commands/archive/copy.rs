@@ -1,0 +1,88 @@
+//! `ibi archive copy` and `refresh`.
+
+use ibi_archive::Holdings;
+use ibi_archive::holders::collection::{self, Which};
+use ibi_archive::holders::copy::Source;
+use ibi_archive::keep::State;
+
+use crate::cli::holders::{Copy, Refresh};
+use crate::commands::archive::holders::{bring, peer, waiting};
+use crate::commands::archive::open_to_read;
+use crate::exit::{Answer, Failure};
+use crate::io::say;
+
+/// Items that are listed at a time.
+const PAGE: usize = 1000;
+
+pub(crate) fn copy(command: &Copy) -> Result<Answer, Failure> {
+    let data = command.data.folder()?;
+    // Before anything is asked for.
+    open_to_read(&data)?;
+    let peer = peer(&command.from, &command.theirs)?;
+    let which = match (&command.ibi, &command.prefix, &command.since, &command.list) {
+        (Some(item), ..) => Which::These(vec![item.clone()]),
+        (_, Some(prefix), ..) => Which::Prefix(prefix.clone()),
+        (_, _, Some(since), _) => Which::Since(since.clone()),
+        (.., Some(list)) => {
+            let text = std::fs::read_to_string(list).map_err(|error| {
+                Failure::Usage(format!("cannot read the list {}: {error}", list.display()))
+            })?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            Which::These(lines.map(str::to_owned).collect())
+        }
+        _ => Which::These(Vec::new()),
+    };
+    waiting(async {
+        let items = collection::list(&peer, which).await?;
+        if items.is_empty() {
+            say(format_args!("{} has no such item", peer.url()));
+        }
+        let source = Source { peer, overwrite: false };
+        bring(&data, items.into_iter().map(|item| (item, source.clone())).collect(), command.json).await
+    })
+}
+
+pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
+    let data = command.data.folder()?;
+    let holdings = open_to_read(&data)?;
+    let copies = match &command.ibi {
+        Some(label) => {
+            let (holding, _) = holdings.find(label)?;
+            vec![(label.clone(), holding.path)]
+        }
+        None => copies(&holdings)?,
+    };
+    let mut items = Vec::new();
+    for (item, path) in copies {
+        let source = match &command.from {
+            Some(from) => Some(from.clone()),
+            None => holdings.source(&path)?,
+        };
+        match source {
+            Some(url) => {
+                let source = Source { peer: peer(&url, &command.theirs)?, overwrite: command.overwrite };
+                items.push((item, source));
+            }
+            None if command.ibi.is_some() => {
+                return Err(Failure::Usage(format!(
+                    "{item} did not come from another Archive: say --from, the URL of one that has it"
+                )));
+            }
+            None => {}
+        }
+    }
+    drop(holdings);
+    waiting(bring(&data, items, command.json))
+}
+
+/// All copies that are here.
+fn copies(holdings: &Holdings) -> Result<Vec<(String, String)>, Failure> {
+    let (mut copies, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = holdings.list(&after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(copies) };
+        after.clone_from(&last.path);
+        let found = page.into_iter().filter(|holding| holding.state == State::Copy);
+        copies.extend(found.map(|holding| (holding.item.labels.primary().to_owned(), holding.path)));
+    }
+}
