@@ -50,6 +50,7 @@ pub struct Outcome {
 /// The items of another Archive that are meant.
 pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
     let mut all = Vec::new();
+    let is_collection = !matches!(which, Which::These(_));
     match which {
         Which::These(items) => all = items,
         Which::Prefix(prefix) => {
@@ -78,6 +79,11 @@ pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
                 after = page.next;
             }
         }
+    }
+    // The service of an Archive is that Archive's own: nobody means it who means a collection.
+    if is_collection && let Some(first) = all.first() {
+        let service = peer.held(first).await?.archive.to_ascii_lowercase();
+        all.retain(|item| item.to_ascii_lowercase() != service);
     }
     Ok(all)
 }

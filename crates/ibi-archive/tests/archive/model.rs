@@ -21,6 +21,8 @@ enum Step {
     Update { item: usize, files: Option<Files>, title: Option<String> },
     Remove { item: usize, purge: bool },
     Declare { item: usize },
+    /// A copy is taken out.
+    Drop { item: usize },
     Open,
     Rebuild { delete: bool },
 }
@@ -40,6 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(item, files, title)| Step::Update { item, files, title }),
         2 => (any::<usize>(), any::<bool>()).prop_map(|(item, purge)| Step::Remove { item, purge }),
         1 => any::<usize>().prop_map(|item| Step::Declare { item }),
+        1 => any::<usize>().prop_map(|item| Step::Drop { item }),
         1 => Just(Step::Open),
         1 => any::<bool>().prop_map(|delete| Step::Rebuild { delete }),
     ]
@@ -60,6 +63,8 @@ struct Model {
     ours: Ours,
     archive: Option<Archive>,
     items: Vec<Expected>,
+    /// Labels whose copies were taken out.
+    dropped: Vec<String>,
 }
 
 impl Model {
@@ -75,10 +80,11 @@ impl Model {
         let path = self.ours.files(&files);
         let mut draft = titled(&title);
         let mut state = State::Original;
-        let mut taken = false;
+        let (mut taken, mut dropped) = (false, false);
         if let Some((number, original)) = foreign {
             let label = format!("elsewhere.test/x/1999/01.01.00.{number:02}");
             taken = self.items.iter().any(|item| item.label == label);
+            dropped = self.dropped.contains(&label);
             draft.labels = vec![label];
             draft.original = original;
             state = if original { State::Original } else { State::Copy };
@@ -89,6 +95,10 @@ impl Model {
         let result = deposit(self.archive(), &path, draft);
         if taken {
             assert!(matches!(result, Err(ArchiveError::Taken { .. })), "{result:?}");
+            return;
+        }
+        if dropped {
+            assert!(matches!(result, Err(ArchiveError::Dropped { .. })), "its label stays taken: {result:?}");
             return;
         }
         if alias && matches!(result, Err(ArchiveError::Taken { .. })) {
@@ -139,6 +149,10 @@ impl Model {
         let Some(at) = self.chosen(item) else { return };
         let expected = self.items[at].clone();
         let change = self.archive().prepare_removal(&expected.label, "a reason", "tester", purge);
+        if expected.state == State::Copy {
+            assert!(matches!(change, Err(ArchiveError::RemoveCopy { .. })), "only the Original is removed");
+            return;
+        }
         if expected.state == State::Deleted && (!purge || expected.purged) {
             assert!(matches!(change, Err(ArchiveError::Removed { .. })));
             return;
@@ -158,6 +172,18 @@ impl Model {
         assert_eq!(declared.is_ok(), expected.state == State::Copy, "{declared:?}");
         if declared.is_ok() {
             self.items[at].state = State::Original;
+        }
+    }
+
+    fn take_out(&mut self, item: usize) {
+        let Some(at) = self.chosen(item) else { return };
+        let Expected { label, state, .. } = self.items[at].clone();
+        let dropped = self.archive().drop_copy(&label, "tester", None);
+        assert_eq!(dropped.is_ok(), state == State::Copy, "{dropped:?}");
+        if dropped.is_ok() {
+            self.items.remove(at);
+            assert!(matches!(self.archive().holdings().find(&label), Err(ArchiveError::Dropped { .. })));
+            self.dropped.push(label);
         }
     }
 
@@ -218,13 +244,14 @@ proptest! {
     fn the_archive_does_what_the_model_does(steps in prop::collection::vec(step(), 1..25)) {
         let ours = Ours::new();
         let archive = Some(ours.init());
-        let mut model = Model { ours, archive, items: Vec::new() };
+        let mut model = Model { ours, archive, items: Vec::new(), dropped: Vec::new() };
         for step in steps {
             match step {
                 Step::Deposit { files, title, alias, foreign } => model.deposit(files, title, alias, foreign),
                 Step::Update { item, files, title } => model.update(item, files, title),
                 Step::Remove { item, purge } => model.remove(item, purge),
                 Step::Declare { item } => model.declare(item),
+                Step::Drop { item } => model.take_out(item),
                 Step::Open => model.open(),
                 Step::Rebuild { delete } => model.rebuild(delete),
             }
