@@ -1,9 +1,13 @@
 //! Asking others: bounded in time and size, without following anybody elsewhere.
 
+mod patient;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
+
+pub use patient::{Answer, Patient};
 
 /// Asks others over HTTP.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 mod drafts;
 mod items;
 mod labels;
+mod object;
 mod once;
 
 use std::sync::Arc;

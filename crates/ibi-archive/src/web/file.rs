@@ -231,7 +231,7 @@ pub(super) async fn serve(
     (status, headers, Body::new(UnsyncBoxBody::new(going))).into_response()
 }
 
-fn damaged() -> Response {
+pub(super) fn damaged() -> Response {
     let text = "this file is damaged here, and is not given out; other holders may have it whole\n";
     (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
 }

@@ -19,8 +19,8 @@ use crate::service::answer::may_open;
 use crate::service::{Described, Role, address};
 use crate::told::Told;
 use crate::web::api::drafts::may_say;
-use crate::web::api::once;
 use crate::web::api::{allowed, json_body, number, refused};
+use crate::web::api::{object, once};
 use crate::web::site::Site;
 use ibi_http::accept::value;
 
@@ -37,16 +37,24 @@ enum What {
     Item,
     Statistics,
     Relations,
+    /// Its object, or a file of that.
+    Object(Option<String>),
 }
 
-/// Reads `<ibi>`, `<ibi>/statistics` or `<ibi>/relations`.
+/// Reads `<ibi>`, `<ibi>/statistics`, `<ibi>/relations`, `<ibi>/object` or `<ibi>/object/…`.
 fn read(rest: &str) -> Result<(&str, What), Problem> {
     let bad = || Problem::not_found("there is no identifier in this address");
     match address::split(rest).ok_or_else(bad)? {
         (label, "" | "/") => Ok((label, What::Item)),
         (label, "/statistics") => Ok((label, What::Statistics)),
         (label, "/relations") => Ok((label, What::Relations)),
-        _ => Err(Problem::not_found("an item has /statistics and /relations, and nothing else")),
+        (label, "/object") => Ok((label, What::Object(None))),
+        (label, rest) => match rest.strip_prefix("/object/") {
+            Some(file) => Ok((label, What::Object(Some(file.to_owned())))),
+            None => {
+                Err(Problem::not_found("an item has /statistics, /relations and /object, and nothing else"))
+            }
+        },
     }
 }
 
@@ -59,6 +67,7 @@ pub(super) async fn any(State(site): State<Arc<Site>>, request: Request) -> Resu
     let (label, what) = read(&rest)?;
     let label = label.to_owned();
     match (request.method().as_str(), what) {
+        ("GET" | "HEAD", What::Object(file)) => object::get(site, label, file, request).await,
         ("GET" | "HEAD", what) => get(&site, &label, what, &request),
         ("PATCH", What::Item) => update(site, label, request).await,
         ("DELETE", What::Item) => remove(site, label, request).await,
@@ -84,6 +93,8 @@ fn get(site: &Site, label: &str, what: What, request: &Request) -> Result<Respon
             let status = if holding.state == ItemState::Deleted { StatusCode::GONE } else { StatusCode::OK };
             Ok((status, axum::Json(told)).into_response())
         }
+        // Read aside: it waits for the disk.
+        What::Object(_) => Err(Problem::internal()),
     }
 }
 
