@@ -321,8 +321,7 @@ impl Fetch<'_> {
         let too_long = |_: TooLong| self.too_long(&wanted.path, wanted.expected.most);
         // It takes care of itself if nothing has to be asked for.
         let Some(from) = feed.asked().await else { return Ok(()) };
-        let inline = self.held.file(&wanted.path).filter(|_| from == 0);
-        if let Some(bytes) = inline {
+        if let Some(bytes) = self.held.file(&wanted.path) {
             feed.begin(0).await;
             feed.give(bytes.into()).await.map_err(too_long)?;
         } else if from > 0 && wanted.expected.size == Some(from) {

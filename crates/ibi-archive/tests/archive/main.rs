@@ -4,6 +4,7 @@
 
 mod asked;
 mod cut_off;
+mod holders;
 mod model;
 mod ours;
 mod rules;

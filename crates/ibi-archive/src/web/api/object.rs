@@ -96,10 +96,8 @@ impl Asks<'_> {
             Ok(found) => found.ok_or_else(|| self.nothing())?,
             Err(error) => return damaged(error).map(Found::Whole),
         };
-        if kind == Kind::Doc {
-            // For programs: no browser shows what was deposited from here.
-            "application/octet-stream".clone_into(&mut file.media);
-        }
+        // For programs: no browser shows what was deposited from here.
+        "application/octet-stream".clone_into(&mut file.media);
         let checked = match holdings.open_file(&self.holding.path, &file) {
             Ok(checked) => checked,
             Err(error) => return damaged(error).map(Found::Whole),
