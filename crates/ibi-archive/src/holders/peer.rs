@@ -249,6 +249,10 @@ impl Peer {
                     _ => return Err(self.not_an_archive("a part that was not asked for".to_owned())),
                 }
             }
+            // The part is all of it, or more: only the whole can tell.
+            StatusCode::RANGE_NOT_SATISFIABLE if part.is_some() => {
+                return Box::pin(self.file(label, file, None)).await;
+            }
             _ => return Err(self.refused(answer).await),
         };
         Ok(Coming { url: self.url.clone(), answer, from })

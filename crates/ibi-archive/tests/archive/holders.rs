@@ -259,6 +259,11 @@ async fn what_was_cut_off_goes_on_and_what_was_wrong_begins_anew() {
     let (_, small) = named(&got, "v2/content/item.json");
     fs::write(place.join(&small), b"").unwrap();
     is_same(&fetched(&peer, &label, &place).await.unwrap().0, &object(&ours, &held));
+    // Of a description nobody says how long it is: a part that is all of it is asked for anew.
+    fs::rename(place.join(&small), place.join(&small).with_extension("part")).unwrap();
+    let bare = Held { files: BTreeMap::new(), ..held.clone() };
+    let got = fetch(&peer, &label, &bare, &|_| None, &place, &|_| ()).await.unwrap();
+    is_same(&got, &object(&ours, &held));
 }
 
 #[tokio::test(flavor = "multi_thread")]
