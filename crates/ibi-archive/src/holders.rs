@@ -24,7 +24,7 @@ pub mod peer;
 pub(crate) mod reading;
 #[cfg(feature = "web")]
 pub mod repair;
-mod stand;
+pub mod stand;
 #[cfg(feature = "web")]
 pub mod taking;
 pub mod whole;

@@ -4,6 +4,7 @@
 
 mod asked;
 mod cut_off;
+mod handing;
 mod holders;
 mod model;
 mod ours;
