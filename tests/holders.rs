@@ -1,0 +1,277 @@
+//! Several Archives on line: copies, refreshing, hand-overs and repair between them, through the built binary.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::binary::{Run, ibi};
+use crate::online::{Folder, until};
+use crate::online::server::Server;
+
+/// An Archive on line.
+struct Holder {
+    folder: Folder,
+    server: Server,
+}
+
+impl Holder {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let server = folder.serve();
+        Self { folder, server }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.server.at)
+    }
+
+    fn run(&self, command: &str, arguments: &[&str]) -> Run {
+        self.folder.archive(command, arguments)
+    }
+
+    /// A command that does what it is asked to.
+    fn does(&self, command: &str, arguments: &[&str]) -> String {
+        let run = self.run(command, arguments);
+        assert_eq!(run.status, 0, "{command} {arguments:?}: {}{}", run.stdout, run.stderr);
+        run.stdout
+    }
+
+    /// A token of the role, in a file.
+    fn token_file(&self, role: &str) -> String {
+        let path = self.folder.data().join(format!("{role}.token"));
+        fs::write(&path, self.folder.token(role)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn shown(&self, label: &str) -> serde_json::Value {
+        let run = self.run("show", &[label]);
+        if run.status == 0 { run.json().remove(0) } else { json!({ "state": null, "said": run.stderr }) }
+    }
+
+    fn state(&self, label: &str) -> String {
+        self.shown(label)["state"].as_str().unwrap_or("nothing").to_owned()
+    }
+
+    fn tree(&self, label: &str) -> PathBuf {
+        self.folder.data().join("tree").join(label)
+    }
+
+    /// Stops it as a power cut would, and starts it again at another address.
+    fn restart(&mut self) {
+        self.server.signal("-KILL");
+        self.server.end();
+        self.server = self.folder.serve();
+    }
+}
+
+fn byte_equal(a: &PathBuf, b: &PathBuf) -> bool {
+    Command::new("diff").arg("-r").args([a, b]).status().unwrap().success()
+}
+
+/// Clause 2.1; seed 001 §5: under the same name, at the same path, so that relative links work.
+#[test]
+fn a_copy_has_everything_and_follows_its_original() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let link = b"<a href=\"../../../../../x\">x</a>";
+    let rep = here.folder.deposit(&[(b"a.html", link), (b"caf\xe9 %.txt", b"odd")], &["--dc", "title=One"]);
+    here.does("update", &[&rep, "--dc", "title=Two"]);
+    let found = |run: &Run| run.json()[0]["found"].as_str().unwrap().to_owned();
+    let copied = there.run("copy", &[&rep, "--from", &here.url()]);
+    assert_eq!((copied.status, found(&copied).as_str()), (0, "new"), "{}", copied.stderr);
+    assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
+    let shown = there.shown(&rep);
+    assert_eq!((shown["state"].as_str(), shown["version"].as_u64()), (Some("Copy"), Some(2)));
+    let events: Vec<&str> = shown["history"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["deposit", "update", "copy"], "with its history");
+    assert_eq!(shown["history"][2]["source"], here.url());
+    let page = there.server.get(&format!("/col/{rep}/doc/a.html"));
+    assert_eq!((page.status, page.body.as_slice()), (200, &link[..]));
+    let again = there.run("copy", &[&rep, "--from", &here.url()]);
+    assert_eq!((again.status, found(&again).as_str()), (0, "equal"));
+    assert_eq!(there.run("update", &[&rep, "--dc", "title=Mine"]).status, 4, "a copy is changed where its Original is");
+    here.does("update", &[&rep, "--dc", "title=Three"]);
+    let refreshed = there.run("refresh", &[]);
+    assert_eq!((refreshed.status, found(&refreshed).as_str()), (0, "behind"), "{}", refreshed.stderr);
+    assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
+    here.does("remove", &[&rep, "--reason", "by law", "--purge", "--yes"]);
+    assert_eq!(found(&there.run("refresh", &[&rep])), "removed");
+    assert_eq!(there.state(&rep), "Deleted");
+    assert!(!there.tree(&rep).join("v1/content/doc/a.html").exists(), "destroyed here too");
+    assert_eq!(found(&there.run("copy", &[&rep, "--from", &here.url()])), "gone", "it never comes back");
+    assert_eq!(there.server.get(&format!("/col/{rep}/")).status, 410);
+}
+
+#[test]
+fn collections_come_by_prefix_date_and_list() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let reps: Vec<String> =
+        (0..5).map(|number| here.folder.deposit(&[(b"a", format!("{number}").as_bytes())], &[])).collect();
+    let prefix = reps[0].split('/').take(2).collect::<Vec<_>>().join("/") + "/";
+    let list = there.folder.data().join("list");
+    fs::write(&list, format!("# two of them\n{}\n\n{}\n", reps[0], reps[1])).unwrap();
+    let from = ["--from", &here.url()];
+    let lines = |run: Run| {
+        assert_eq!(run.status, 0, "{}", run.stderr);
+        run.json().iter().map(|line| line["found"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let list = list.to_str().unwrap();
+    assert_eq!(lines(there.run("copy", &["--list", list, from[0], from[1]])), ["new", "new"]);
+    let mut all = lines(there.run("copy", &["--prefix", &prefix, from[0], from[1]]));
+    all.sort();
+    assert_eq!(all, ["equal", "equal", "new", "new", "new"], "what is here is passed over, and the service is nobody's to copy");
+    assert_eq!(lines(there.run("copy", &["--since", "2001-01-01", from[0], from[1]])), ["equal"; 5]);
+    assert_eq!(lines(there.run("copy", &["--since", "2999-01-01", from[0], from[1]])), [""; 0]);
+    let audited = there.run("audit", &[]);
+    assert_eq!(audited.status, 0, "{}", audited.stdout);
+}
+
+#[test]
+fn an_original_is_handed_over_while_both_are_killed_and_comes_back() {
+    let (mut here, mut there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &["--access", "until:2999-01-01"]);
+    let token = there.token_file("holder");
+    let handed = here.run("transfer", &[&rep, "--to", &there.url(), "--token-file", &token]);
+    assert_eq!(handed.status, 0, "a closed item too: {}", handed.stderr);
+    assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Copy", "Original"));
+    assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
+    here.restart();
+    there.restart();
+    assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Copy", "Original"));
+    let back = here.token_file("holder");
+    there.does("transfer", &[&rep, "--to", &here.url(), "--token-file", &back, "--keep", "nothing"]);
+    assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Original", "nothing"));
+    assert!(!there.tree(&rep).exists());
+    let gone = there.run("show", &[&rep]);
+    assert!(gone.stderr.contains(&format!("handed over to {}", here.url())), "{}", gone.stderr);
+    assert_eq!(there.server.get(&format!("/col/{rep}/")).status, 404);
+    let again = there.folder.data().join("x");
+    fs::write(&again, "x").unwrap();
+    let again = there.run("deposit", &[again.to_str().unwrap(), "--label", &rep]);
+    assert_eq!(again.status, 4, "its label is nobody else's: {}", again.stderr);
+}
+
+#[test]
+fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
+    let (here, mut there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    let token = there.folder.token("holder");
+    let operator = here.folder.token("operator");
+    let to = there.url();
+    let transfer = format!("/items/{rep}/transfer");
+    // Nobody is there: it waits, and can be given up, for nothing was granted.
+    there.server.signal("-KILL");
+    there.server.end();
+    let begun = here.server.api(&operator, "POST", &transfer, json!({ "to": to, "token": token }).to_string().as_bytes());
+    assert_eq!(begun.status, 202, "{}", begun.text());
+    until("it says why it waits", || {
+        here.server.api(&operator, "GET", &transfer, b"").json()["handover"]["said"].is_string()
+    });
+    let standing = here.server.api(&operator, "GET", &transfer, b"").json();
+    assert_eq!((&standing["state"], &standing["handover"]["step"]), (&json!("Original"), &json!("offered")));
+    let cancelled = here.run("transfer", &[&rep, "--cancel"]);
+    assert_eq!(cancelled.json()[0]["handover"], json!(null), "{}", cancelled.stderr);
+    assert_eq!(here.run("transfer", &[&rep, "--taker-destroyed"]).status, 2, "there is no taker");
+    assert_eq!(here.state(&rep), "Original");
+    // A taker that says that it is ready, and then nothing any more.
+    let taker = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", taker.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        for (number, stream) in taker.incoming().flatten().enumerate() {
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 4096]);
+            let body = if number == 0 { "{\"answer\":\"ready\"}" } else { "{}" };
+            let head = if number == 0 { "200 OK" } else { "500 Internal Server Error" };
+            let _ = write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+        }
+    });
+    here.server.api(&operator, "POST", &transfer, json!({ "to": url }).to_string().as_bytes());
+    until("it is granted", || here.state(&rep) == "Copy");
+    for (command, arguments) in [("transfer", ["--cancel"]), ("update", ["--original"]), ("drop", ["--yes"])] {
+        let refused = here.run(command, &[&rep, arguments[0]]);
+        assert_eq!(refused.status, 4, "{command}: {}", refused.stderr);
+        assert!(refused.stderr.contains("--taker-destroyed"), "{}", refused.stderr);
+    }
+    let elsewhere = here.run("transfer", &[&rep, "--to", "http://127.0.0.1:1"]);
+    assert_eq!(elsewhere.status, 4, "to nobody else: {}", elsewhere.stderr);
+    here.does("transfer", &[&rep, "--taker-destroyed"]);
+    let shown = here.shown(&rep);
+    assert_eq!(shown["state"], "Original");
+    let last = shown["history"].as_array().unwrap().last().unwrap().clone();
+    assert!(last["note"].as_str().unwrap().contains("gone for ever"), "{last}");
+}
+
+#[test]
+fn who_may_not_take_or_give_is_refused() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &["--non-transferable"]);
+    let open = here.folder.deposit(&[(b"a", b"one")], &[]);
+    let holder = there.token_file("holder");
+    let refused = here.run("transfer", &[&rep, "--to", &there.url(), "--token-file", &holder]);
+    assert!(refused.status == 4 && refused.stderr.contains("non-transferable"), "{}", refused.stderr);
+    for token in [there.token_file("depositor"), here.token_file("holder")] {
+        let refused = here.run("transfer", &[&open, "--to", &there.url(), "--token-file", &token]);
+        assert_eq!(refused.status, 4, "{}", refused.stderr);
+        assert!(refused.stderr.contains("nothing was handed over"), "{}", refused.stderr);
+        assert_eq!((here.state(&open).as_str(), there.state(&open).as_str()), ("Original", "nothing"));
+    }
+    let closed = here.folder.deposit(&[(b"a", b"one")], &["--access", "until:2999-01-01"]);
+    let from = here.url();
+    assert_eq!(there.run("copy", &[&closed, "--from", &from]).status, 1);
+    let token = here.token_file("holder");
+    there.does("copy", &[&closed, "--from", &from, "--token-file", &token]);
+    assert_eq!(there.state(&closed), "Copy");
+}
+
+/// Threats S5, S7: only with bytes that the item's own inventory vouches for.
+#[test]
+fn damage_is_put_right_from_another_holder_or_an_alarm() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one"), (b"b", b"two")], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    let file = here.tree(&rep).join("v1/content/doc/a");
+    fs::write(&file, "0ne").unwrap();
+    fs::remove_file(here.tree(&rep).join("v1/inventory.json")).unwrap();
+    let with = ["--with", &there.url()];
+    let compared = here.run("audit", &[&rep, with[0], with[1]]);
+    assert_eq!(compared.status, 1);
+    assert_eq!(compared.json()[0]["findings"].as_array().unwrap().len(), 2, "{}", compared.stdout);
+    let repaired = here.run("audit", &[&rep, with[0], with[1], "--repair"]);
+    assert_eq!(repaired.status, 0, "{}{}", repaired.stdout, repaired.stderr);
+    assert_eq!(fs::read(&file).unwrap(), b"one");
+    assert_eq!(here.run("audit", &[]).status, 0);
+    assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
+    // Both are damaged: nobody has it.
+    for holder in [&here, &there] {
+        fs::write(holder.tree(&rep).join("v1/content/doc/b"), "tw0").unwrap();
+    }
+    let alarm = here.run("audit", &[&rep, with[0], with[1], "--repair"]);
+    assert_eq!(alarm.status, 1);
+    assert!(alarm.stderr.contains("ALARM"), "{}", alarm.stderr);
+    assert_eq!(fs::read(here.tree(&rep).join("v1/content/doc/b")).unwrap(), b"tw0", "and nothing is overwritten");
+}
+
+#[test]
+fn the_token_of_a_taker_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let here = Holder::new();
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    let operator = here.folder.token("operator");
+    let body = json!({ "to": "http://127.0.0.1:1", "token": "ibi_canary0canary" }).to_string();
+    here.server.api(&operator, "POST", &format!("/items/{rep}/transfer"), body.as_bytes());
+    let folder = here.folder.data().join("service/handovers");
+    until("it is tried", || {
+        let entries = fs::read_dir(&folder).unwrap();
+        entries.flatten().any(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("\"said\"")))
+    });
+    for entry in fs::read_dir(&folder).unwrap().flatten() {
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o077, 0);
+    }
+    assert!(!here.server.log().contains("canary"), "not in the log");
+    assert!(!fs::read_to_string(here.folder.data().join("journal")).unwrap().contains("canary"));
+    assert!(!here.server.get("/metrics").text().contains("canary"));
+    let told = ibi(&["archive", "transfer", &rep, "--cancel", "--data", here.folder.data().to_str().unwrap()]);
+    assert_eq!(told.status, 0);
+}
