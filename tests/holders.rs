@@ -7,8 +7,8 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::binary::{Run, ibi};
-use crate::online::{Folder, until};
 use crate::online::server::Server;
+use crate::online::{Folder, until};
 
 /// An Archive on line.
 struct Holder {
@@ -83,14 +83,19 @@ fn a_copy_has_everything_and_follows_its_original() {
     assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
     let shown = there.shown(&rep);
     assert_eq!((shown["state"].as_str(), shown["version"].as_u64()), (Some("Copy"), Some(2)));
-    let events: Vec<&str> = shown["history"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let events: Vec<&str> =
+        shown["history"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(events, ["deposit", "update", "copy"], "with its history");
     assert_eq!(shown["history"][2]["source"], here.url());
     let page = there.server.get(&format!("/col/{rep}/doc/a.html"));
     assert_eq!((page.status, page.body.as_slice()), (200, &link[..]));
     let again = there.run("copy", &[&rep, "--from", &here.url()]);
     assert_eq!((again.status, found(&again).as_str()), (0, "equal"));
-    assert_eq!(there.run("update", &[&rep, "--dc", "title=Mine"]).status, 4, "a copy is changed where its Original is");
+    assert_eq!(
+        there.run("update", &[&rep, "--dc", "title=Mine"]).status,
+        4,
+        "a copy is changed where its Original is"
+    );
     here.does("update", &[&rep, "--dc", "title=Three"]);
     let refreshed = there.run("refresh", &[]);
     assert_eq!((refreshed.status, found(&refreshed).as_str()), (0, "behind"), "{}", refreshed.stderr);
@@ -120,7 +125,11 @@ fn collections_come_by_prefix_date_and_list() {
     assert_eq!(lines(there.run("copy", &["--list", list, from[0], from[1]])), ["new", "new"]);
     let mut all = lines(there.run("copy", &["--prefix", &prefix, from[0], from[1]]));
     all.sort();
-    assert_eq!(all, ["equal", "equal", "new", "new", "new"], "what is here is passed over, and the service is nobody's to copy");
+    assert_eq!(
+        all,
+        ["equal", "equal", "new", "new", "new"],
+        "what is here is passed over, and the service is nobody's to copy"
+    );
     assert_eq!(lines(there.run("copy", &["--since", "2001-01-01", from[0], from[1]])), ["equal"; 5]);
     assert_eq!(lines(there.run("copy", &["--since", "2999-01-01", from[0], from[1]])), [""; 0]);
     let audited = there.run("audit", &[]);
@@ -163,7 +172,12 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
     // Nobody is there: it waits, and can be given up, for nothing was granted.
     there.server.signal("-KILL");
     there.server.end();
-    let begun = here.server.api(&operator, "POST", &transfer, json!({ "to": to, "token": token }).to_string().as_bytes());
+    let begun = here.server.api(
+        &operator,
+        "POST",
+        &transfer,
+        json!({ "to": to, "token": token }).to_string().as_bytes(),
+    );
     assert_eq!(begun.status, 202, "{}", begun.text());
     until("it says why it waits", || {
         here.server.api(&operator, "GET", &transfer, b"").json()["handover"]["said"].is_string()
@@ -184,12 +198,17 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
             let _ = stream.read(&mut [0; 4096]);
             let body = if number == 0 { "{\"answer\":\"ready\"}" } else { "{}" };
             let head = if number == 0 { "200 OK" } else { "500 Internal Server Error" };
-            let _ = write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
         }
     });
     here.server.api(&operator, "POST", &transfer, json!({ "to": url }).to_string().as_bytes());
     until("it is granted", || here.state(&rep) == "Copy");
-    for (command, arguments) in [("transfer", ["--cancel"]), ("update", ["--original"]), ("drop", ["--yes"])] {
+    for (command, arguments) in [("transfer", ["--cancel"]), ("update", ["--original"]), ("drop", ["--yes"])]
+    {
         let refused = here.run(command, &[&rep, arguments[0]]);
         assert_eq!(refused.status, 4, "{command}: {}", refused.stderr);
         assert!(refused.stderr.contains("--taker-destroyed"), "{}", refused.stderr);
@@ -250,7 +269,11 @@ fn damage_is_put_right_from_another_holder_or_an_alarm() {
     let alarm = here.run("audit", &[&rep, with[0], with[1], "--repair"]);
     assert_eq!(alarm.status, 1);
     assert!(alarm.stderr.contains("ALARM"), "{}", alarm.stderr);
-    assert_eq!(fs::read(here.tree(&rep).join("v1/content/doc/b")).unwrap(), b"tw0", "and nothing is overwritten");
+    assert_eq!(
+        fs::read(here.tree(&rep).join("v1/content/doc/b")).unwrap(),
+        b"tw0",
+        "and nothing is overwritten"
+    );
 }
 
 #[test]
@@ -264,7 +287,9 @@ fn the_token_of_a_taker_is_for_its_owner_only() {
     let folder = here.folder.data().join("service/handovers");
     until("it is tried", || {
         let entries = fs::read_dir(&folder).unwrap();
-        entries.flatten().any(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("\"said\"")))
+        entries
+            .flatten()
+            .any(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("\"said\"")))
     });
     for entry in fs::read_dir(&folder).unwrap().flatten() {
         assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o077, 0);
@@ -272,6 +297,7 @@ fn the_token_of_a_taker_is_for_its_owner_only() {
     assert!(!here.server.log().contains("canary"), "not in the log");
     assert!(!fs::read_to_string(here.folder.data().join("journal")).unwrap().contains("canary"));
     assert!(!here.server.get("/metrics").text().contains("canary"));
-    let told = ibi(&["archive", "transfer", &rep, "--cancel", "--data", here.folder.data().to_str().unwrap()]);
+    let told =
+        ibi(&["archive", "transfer", &rep, "--cancel", "--data", here.folder.data().to_str().unwrap()]);
     assert_eq!(told.status, 0);
 }

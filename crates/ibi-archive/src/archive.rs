@@ -113,7 +113,9 @@ impl Holdings {
         let last = self.records.events(&path)?.pop();
         Ok(match last {
             None => ArchiveError::Unknown { label },
-            Some(last) if last.verb == Verb::Drop => ArchiveError::Dropped { label, to: self.given_to(&path)? },
+            Some(last) if last.verb == Verb::Drop => {
+                ArchiveError::Dropped { label, to: self.given_to(&path)? }
+            }
             Some(_) => ArchiveError::Lost { label },
         })
     }

@@ -88,7 +88,8 @@ fn check_place(data: &Path, out: &Path) -> Result<(), ArchiveError> {
     let read = |folder: &Path| fs::read(folder.join("journal"));
     let (Ok(before), Ok(now)) = (read(out), read(data)) else { return Ok(()) };
     // The first line tells the format, which may be newer by now.
-    let lines = |journal: &[u8]| journal.iter().position(|byte| *byte == b'\n').map(|end| journal[end..].to_vec());
+    let lines =
+        |journal: &[u8]| journal.iter().position(|byte| *byte == b'\n').map(|end| journal[end..].to_vec());
     if lines(&now).zip(lines(&before)).is_some_and(|(now, before)| !now.starts_with(&before)) {
         let what = format!(
             "{} is a backup of another course of this Archive, with items that this folder does not know of: name another \

@@ -203,7 +203,8 @@ impl Archive {
 
     /// Mints what changes need, in one call: of each new item one for it, unless it has one, and one for its metadata.
     pub(crate) fn mint_labels(&mut self, changes: &mut [Prepared]) -> Result<(), ArchiveError> {
-        let unnamed = |change: &&mut Prepared| change.whole.is_none() && change.item.metadata == Labels::default();
+        let unnamed =
+            |change: &&mut Prepared| change.whole.is_none() && change.item.metadata == Labels::default();
         let need: usize = changes.iter_mut().filter(unnamed).map(|change| 1 + usize::from(change.mint)).sum();
         if need == 0 {
             return Ok(());

@@ -11,9 +11,9 @@ pub mod collection;
 pub mod copy;
 #[cfg(feature = "web")]
 pub mod fetch;
-pub mod handover;
 #[cfg(feature = "web")]
 pub mod handing;
+pub mod handover;
 #[cfg(feature = "web")]
 pub mod held;
 #[cfg(feature = "web")]

@@ -174,7 +174,11 @@ impl Archive {
         }
         let (holding, object) = self.found(label)?;
         if holding.state == State::Copy {
-            return Err(if self.holdings.restored { ArchiveError::Restored } else { ArchiveError::RemoveCopy { label: label.to_owned() } });
+            return Err(if self.holdings.restored {
+                ArchiveError::Restored
+            } else {
+                ArchiveError::RemoveCopy { label: label.to_owned() }
+            });
         }
         if holding.path
             == self.holdings.lookup(self.holdings.settings.service.primary())?[..]
@@ -226,7 +230,9 @@ impl Archive {
             State::Copy if self.holdings.restored => return Err(ArchiveError::Restored),
             State::Copy => {}
         }
-        if let Some(to) = self.holdings.stand(&holding.path)?.granted.map(|_| self.holdings.given_to(&holding.path)) {
+        if let Some(to) =
+            self.holdings.stand(&holding.path)?.granted.map(|_| self.holdings.given_to(&holding.path))
+        {
             return Err(ArchiveError::Granted { label: label.to_owned(), to: to?.unwrap_or_default() });
         }
         let epoch = holding.epoch + 1;

@@ -67,8 +67,14 @@ fn a_root_inventory_that_was_not_put_in_place_is_redone() {
         let name = format!("doc/{version}");
         tree.put(&staging, &name, &mut name.as_bytes()).unwrap();
         let inventory = format!("{{\"version\":{version}}}").into_bytes();
-        let publication =
-            Publication { staging: &staging, object, version, inventory: &inventory, whole: None, instead: false };
+        let publication = Publication {
+            staging: &staging,
+            object,
+            version,
+            inventory: &inventory,
+            whole: None,
+            instead: false,
+        };
         tree.secure(&[publication]).unwrap();
         tree.publish(&[publication]).unwrap();
         tree.discard(&staging).unwrap();
@@ -99,7 +105,8 @@ fn a_replacement_that_was_cut_off_is_finished() {
     let object = "test/a/2026/01.01.00.00";
     let publish = |instead, inventory: &[u8], through: bool| {
         let staging = tree.stage().unwrap();
-        let publication = Publication { staging: &staging, object, version: 1, inventory, whole: None, instead };
+        let publication =
+            Publication { staging: &staging, object, version: 1, inventory, whole: None, instead };
         tree.secure(&[publication]).unwrap();
         if through {
             tree.publish(&[publication]).unwrap();

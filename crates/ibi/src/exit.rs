@@ -89,7 +89,8 @@ impl Failure {
             Failure::Refused(_) | Failure::NotSure(_) | Failure::NotLent { .. } => 4,
             Failure::Usage(_) => 2,
             Failure::Archive(error) | Failure::Holder(HolderError::Archive(error)) => of_archive(error),
-            Failure::Peer(PeerError::Url { .. }) | Failure::Holder(HolderError::Peer(PeerError::Url { .. })) => 2,
+            Failure::Peer(PeerError::Url { .. })
+            | Failure::Holder(HolderError::Peer(PeerError::Url { .. })) => 2,
             Failure::Holder(_) | Failure::Peer(_) => 3,
         }
     }

@@ -171,7 +171,11 @@ impl Archive {
             None => None,
             Some(record) => {
                 let object = Object::read(&**content, &path)?;
-                object.map(|object| Base { path: path.clone(), version: record.version, inventory: object.inventory })
+                object.map(|object| Base {
+                    path: path.clone(),
+                    version: record.version,
+                    inventory: object.inventory,
+                })
             }
         };
         let theirs = brought.theirs();
@@ -186,7 +190,9 @@ impl Archive {
                     to = (Verb::Repair, last.state);
                     epoch = last.epoch;
                 }
-                State::Original => return Err(ArchiveError::Lost { label: brought.item.labels.primary().to_owned() }),
+                State::Original => {
+                    return Err(ArchiveError::Lost { label: brought.item.labels.primary().to_owned() });
+                }
                 State::Deleted => return Ok(None),
                 State::Copy => {}
             }
@@ -194,7 +200,8 @@ impl Archive {
         let staging = content.stage()?;
         let put = brought.files.iter().try_for_each(|(name, file)| content.put_file(&staging, name, file));
         put.inspect_err(|_| drop(content.discard(&staging)))?;
-        let digests = brought.inventory.files().filter_map(|(name, digest, _)| Some((name.strip_prefix(DOC)?, digest)));
+        let digests =
+            brought.inventory.files().filter_map(|(name, digest, _)| Some((name.strip_prefix(DOC)?, digest)));
         let digests: std::collections::BTreeMap<&str, &str> = digests.collect();
         let files = brought.item.files.iter().map(|file| StagedFile {
             file: file.clone(),

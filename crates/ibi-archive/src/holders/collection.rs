@@ -129,7 +129,8 @@ impl Bringing<'_> {
             while busy.len() < AT_ONCE
                 && let Some((item, source)) = waiting.pop_front()
             {
-                let (here, data, progress) = (Arc::clone(&self.here), self.data.clone(), Arc::clone(&self.progress));
+                let (here, data, progress) =
+                    (Arc::clone(&self.here), self.data.clone(), Arc::clone(&self.progress));
                 busy.spawn(async move {
                     let fetched = one(&here, data, &source, &item, &*progress).await;
                     (item, source.peer.url().to_owned(), fetched)

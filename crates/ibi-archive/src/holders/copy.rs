@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibi_store::journal::State;
 use ibi_store::ocfl::Inventory;
 
+use super::HolderError;
 use super::bring::{Brought, Theirs, Verdict, judge};
 use super::fetch::{self, Fetched};
 use super::held::Held;
 use super::peer::{Peer, PeerError};
-use super::HolderError;
+use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::item::Item;
 use crate::object::{DESCRIPTION, short};
 use crate::service::Desk;
-use crate::ArchiveError;
 
 /// Bytes of an inventory or a description that is read whole.
 const LONGEST: usize = 64 << 20;
@@ -24,26 +24,17 @@ const LONGEST: usize = 64 << 20;
 /// What is here, to be looked at by those who wait for the network in between.
 pub trait Here: Send + Sync {
     /// Looks at it, shortly.
-    fn look<T>(
-        &self,
-        look: impl FnOnce(&Holdings) -> Result<T, ArchiveError>,
-    ) -> Result<T, ArchiveError>;
+    fn look<T>(&self, look: impl FnOnce(&Holdings) -> Result<T, ArchiveError>) -> Result<T, ArchiveError>;
 }
 
 impl Here for Mutex<Holdings> {
-    fn look<T>(
-        &self,
-        look: impl FnOnce(&Holdings) -> Result<T, ArchiveError>,
-    ) -> Result<T, ArchiveError> {
+    fn look<T>(&self, look: impl FnOnce(&Holdings) -> Result<T, ArchiveError>) -> Result<T, ArchiveError> {
         look(&self.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Here for Desk {
-    fn look<T>(
-        &self,
-        look: impl FnOnce(&Holdings) -> Result<T, ArchiveError>,
-    ) -> Result<T, ArchiveError> {
+    fn look<T>(&self, look: impl FnOnce(&Holdings) -> Result<T, ArchiveError>) -> Result<T, ArchiveError> {
         let reader = self.read()?;
         look(&reader)
     }
@@ -141,7 +132,8 @@ fn place(data: &Path, path: &str) -> PathBuf {
 fn known(here: &Holdings, path: &str) -> Result<HashMap<String, PathBuf>, ArchiveError> {
     let object = here.data().join("tree").join(path);
     let manifest = here.inventory(path)?.map(|inventory| inventory.manifest).unwrap_or_default();
-    let first = manifest.into_iter().filter_map(|(digest, files)| Some((digest, object.join(files.first()?))));
+    let first =
+        manifest.into_iter().filter_map(|(digest, files)| Some((digest, object.join(files.first()?))));
     Ok(first.collect())
 }
 
@@ -155,7 +147,12 @@ async fn is_purged(peer: &Peer, held: &Held, theirs: &Inventory) -> Result<bool,
 }
 
 /// A small file of an object, checked.
-pub(super) async fn small(peer: &Peer, held: &Held, file: &str, digest: &str) -> Result<Vec<u8>, HolderError> {
+pub(super) async fn small(
+    peer: &Peer,
+    held: &Held,
+    file: &str,
+    digest: &str,
+) -> Result<Vec<u8>, HolderError> {
     let bytes = match held.file(file) {
         Some(bytes) => bytes,
         None => {

@@ -199,7 +199,8 @@ enum Round {
 
 /// Goes on with all hand-overs of an Archive that is on line at a URL, for ever.
 pub async fn hand_over(desk: Arc<Desk>, own: String) {
-    let mut busy: std::collections::HashMap<String, tokio::task::JoinHandle<()>> = std::collections::HashMap::new();
+    let mut busy: std::collections::HashMap<String, tokio::task::JoinHandle<()>> =
+        std::collections::HashMap::new();
     loop {
         busy.retain(|_, task| !task.is_finished());
         let all = Handing::all(desk.data()).unwrap_or_default();
@@ -217,7 +218,8 @@ async fn to_its_end(desk: Arc<Desk>, own: String, handing: Handing) {
     loop {
         // An operator may have said more of it, or ended it.
         let known = Handing::of(desk.data(), &handing.path).ok().flatten();
-        let Some(mut handing) = known.filter(|known| known.handover == handing.handover && !known.failed) else {
+        let Some(mut handing) = known.filter(|known| known.handover == handing.handover && !known.failed)
+        else {
             return;
         };
         let said = match round(&desk, &own, &handing).await {
@@ -300,7 +302,10 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
 }
 
 fn fetching(to: &str, said: Option<String>) -> String {
-    said.map_or_else(|| format!("{to} fetches the item"), |said| format!("{to} could not fetch the item: {said}"))
+    said.map_or_else(
+        || format!("{to} fetches the item"),
+        |said| format!("{to} could not fetch the item: {said}"),
+    )
 }
 
 /// The taker has it: the copy goes, if it is to go.

@@ -8,11 +8,11 @@ use ibi_store::journal::State;
 use ibi_store::ocfl::INVENTORY;
 use serde::{Deserialize, Serialize};
 
-use crate::{ArchiveError, told};
 use crate::archive::{Holding, Holdings};
 use crate::holders::reading::{Kind, Reading};
 use crate::holders::whole::MOST_VERSIONS;
 use crate::item::Spelling;
+use crate::{ArchiveError, told};
 
 /// The format of this document.
 pub const FORMAT: u32 = 1;

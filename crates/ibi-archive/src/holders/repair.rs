@@ -13,12 +13,12 @@ use super::fetch;
 use super::held::Held;
 use super::peer::Peer;
 use super::whole::cut_back;
+use crate::ArchiveError;
 use crate::archive::{Archive, Holdings};
 use crate::audit::{Finding, Options, Wrong};
 use crate::item::Spelling;
 use crate::object::{Object, short};
 use crate::restate::Restated;
-use crate::ArchiveError;
 
 /// What a comparison found.
 #[derive(Debug)]
@@ -167,9 +167,10 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
     let options = Options { rate: None, anew: true, tell: &|_| (), progress: &|_| () };
     let findings = here.audit_item(&path, &options)?.findings;
     let names = [INVENTORY.to_owned(), format!("v{}/{INVENTORY}", last.version)];
-    let inventory = names.iter().filter_map(|name| here.raw_file(&path, name)).find(|bytes| {
-        short(&Inventory::digest(bytes)) == last.inventory
-    });
+    let inventory = names
+        .iter()
+        .filter_map(|name| here.raw_file(&path, name))
+        .find(|bytes| short(&Inventory::digest(bytes)) == last.inventory);
     let source = here.source(&path)?;
     Ok(Known { path, label, truth: last.inventory, version: last.version, findings, inventory, source })
 }
@@ -189,7 +190,10 @@ async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: 
     let wrong = known.findings.iter().filter(|finding| finding.wrong != Wrong::Unexpected);
     let files: Vec<&str> = wrong.map(|finding| finding.file.as_str()).collect();
     let alarm = |file: &str| {
-        format!("{file} of {} is damaged here, and nobody has it as the item's own inventory tells", known.label)
+        format!(
+            "{file} of {} is damaged here, and nobody has it as the item's own inventory tells",
+            known.label
+        )
     };
     if files.is_empty() {
         return;
@@ -229,12 +233,15 @@ async fn bytes_of(
     data: &Path,
     file: &str,
 ) -> Option<Repair> {
-    let from_here = |bytes: Vec<u8>| Some(Repair { file: file.to_owned(), bytes: Bytes::Here(bytes), source: None });
+    let from_here =
+        |bytes: Vec<u8>| Some(Repair { file: file.to_owned(), bytes: Bytes::Here(bytes), source: None });
     let parsed = Inventory::parse(inventory).ok()?;
     let last = format!("v{}/", parsed.number());
     match file {
         _ if file == OBJECT_DECLARATION.0 => return from_here(OBJECT_DECLARATION.1.as_bytes().to_vec()),
-        _ if file == INVENTORY || file.strip_prefix(&last) == Some(INVENTORY) => return from_here(inventory.to_vec()),
+        _ if file == INVENTORY || file.strip_prefix(&last) == Some(INVENTORY) => {
+            return from_here(inventory.to_vec());
+        }
         _ if file == SIDECAR || file.strip_prefix(&last) == Some(SIDECAR) => {
             return from_here(sidecar(&Inventory::digest(inventory)).into_bytes());
         }
@@ -245,7 +252,8 @@ async fn bytes_of(
         let source = Some(peer.url().to_owned());
         let found = match content {
             Some((digest, _)) => {
-                let place = data.join("service/copies").join(format!("{}+repair", known.path.replace('/', "+")));
+                let place =
+                    data.join("service/copies").join(format!("{}+repair", known.path.replace('/', "+")));
                 elsewhere(peer, held, digest, &place).await.map(Bytes::At)
             }
             None => earlier(peer, held, &parsed, file).await.map(Bytes::Here),

@@ -123,7 +123,9 @@ impl Archive {
         }
         let found = match self.found(label) {
             Ok(found) => Some(found),
-            Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => None,
+            Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => {
+                None
+            }
             Err(error) => return Err(error),
         };
         let path = match &found {
@@ -176,7 +178,8 @@ impl Archive {
         }
         let to = self.holdings.given_to(&holding.path)?.unwrap_or_default();
         let note = Some(format!("the taker {to} is gone for ever"));
-        let restated = Restated { note, ..Restated::new(Verb::Declare, State::Original, stand.epoch + 1, by) };
+        let restated =
+            Restated { note, ..Restated::new(Verb::Declare, State::Original, stand.epoch + 1, by) };
         self.restate(&holding.path, &object, restated)
     }
 

@@ -69,7 +69,9 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
     let holdings = site.desk.read().map_err(|error| problem(&error))?;
     let (holding, role) = match holdings.find(&label) {
         Ok(found) => found,
-        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. }) => return Err(unknown(site, &label)),
+        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. }) => {
+            return Err(unknown(site, &label));
+        }
         Err(error) => return Err(problem(&error)),
     };
     let labels = if role == Role::Metadata { &holding.item.metadata } else { &holding.item.labels };

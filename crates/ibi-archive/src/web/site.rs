@@ -171,9 +171,7 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
         ArchiveError::Unknown { .. }
         | ArchiveError::Dropped { .. }
         | ArchiveError::Lost { .. }
-        | ArchiveError::NoDraft => {
-            Problem::not_found(error.to_string())
-        }
+        | ArchiveError::NoDraft => Problem::not_found(error.to_string()),
         ArchiveError::Changed { .. }
         | ArchiveError::Removed { .. }
         | ArchiveError::Taken { .. }

@@ -34,7 +34,8 @@ fn brought(archive: &Archive, label: &str) -> Brought {
     let read = |version| fs::read(object.join(format!("v{version}/inventory.json"))).unwrap();
     let files = inventory.manifest.values().flatten().map(|file| (file.clone(), object.join(file)));
     let mut item = holding.item;
-    item.files = serde_json::from_slice::<ibi_archive::item::Item>(&described(&object, &inventory)).unwrap().files;
+    item.files =
+        serde_json::from_slice::<ibi_archive::item::Item>(&described(&object, &inventory)).unwrap().files;
     Brought {
         source: "http://giver.test".to_owned(),
         epoch: holding.epoch,
@@ -68,7 +69,10 @@ fn same_after_rebuilding(ours: &Ours, archive: Archive) -> Archive {
     let before = answers(archive.holdings());
     drop(archive);
     let rebuilt = rebuild(&ours.data(), "tester", &|_| ()).unwrap();
-    assert!(rebuilt.adopted.is_empty() && rebuilt.missing.is_empty() && rebuilt.damaged.is_empty(), "{rebuilt:?}");
+    assert!(
+        rebuilt.adopted.is_empty() && rebuilt.missing.is_empty() && rebuilt.damaged.is_empty(),
+        "{rebuilt:?}"
+    );
     let (archive, _) = ours.open();
     assert_eq!(answers(archive.holdings()), before);
     archive
@@ -88,7 +92,11 @@ fn an_original_goes_over_in_four_steps_and_comes_back() {
     assert!(fs::exists(there.data().join("tree").join(&holding.path)).unwrap(), "at the same path");
     giver.grant(&label, &terms, "http://taker.test", "Ana").unwrap();
     giver.grant(&label, &terms, "http://taker.test", "Ana").unwrap();
-    assert_eq!((state(&giver, &label), state(&taker, &label)), ((State::Copy, 2), (State::Copy, 1)), "for a moment both are copies");
+    assert_eq!(
+        (state(&giver, &label), state(&taker, &label)),
+        ((State::Copy, 2), (State::Copy, 1)),
+        "for a moment both are copies"
+    );
     for refused in [
         giver.declare_original(&label, "Ana"),
         giver.drop_copy(&label, "Ana", None),
@@ -165,7 +173,8 @@ fn copies_follow_their_original_and_nothing_altered_is_overwritten() {
     assert!(bring(&mut holder, &brought(&original, &label)));
     assert!(!bring(&mut holder, &brought(&original, &label)), "equal");
     let update = |archive: &mut Archive, title: &str| {
-        let changes = Changes { statements: vec![format!("title={title}").parse().unwrap()], ..Changes::default() };
+        let changes =
+            Changes { statements: vec![format!("title={title}").parse().unwrap()], ..Changes::default() };
         let change = archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
         archive.commit(vec![change]).pop().unwrap().unwrap();
     };
@@ -184,7 +193,10 @@ fn copies_follow_their_original_and_nothing_altered_is_overwritten() {
     assert!(!bring(&mut holder, &brought(&original, &label)), "the Original is here");
     update(&mut holder, "other");
     update(&mut original, "third");
-    assert!(!bring(&mut original, &brought(&holder, &label)), "another epoch, another course: the Original is here");
+    assert!(
+        !bring(&mut original, &brought(&holder, &label)),
+        "another epoch, another course: the Original is here"
+    );
     // A third Archive has a copy of one course: the other one is neither earlier nor later.
     let third = Ours::new();
     let mut copy = third.init();
@@ -193,7 +205,10 @@ fn copies_follow_their_original_and_nothing_altered_is_overwritten() {
     assert!(!bring(&mut copy, &other), "altered");
     assert_eq!(copy.holdings().find(&label).unwrap().0.version, 3);
     assert!(bring(&mut copy, &Brought { overwrite: true, ..other }), "but for the operator's word");
-    assert_eq!(copy.holdings().inventory(second.item.labels.primary()).unwrap(), holder.holdings().inventory(second.item.labels.primary()).unwrap());
+    assert_eq!(
+        copy.holdings().inventory(second.item.labels.primary()).unwrap(),
+        holder.holdings().inventory(second.item.labels.primary()).unwrap()
+    );
     same_after_rebuilding(&third, copy);
 }
 
@@ -253,7 +268,8 @@ fn a_lost_object_comes_back_as_what_it_was() {
 
 #[test]
 fn verdicts_have_names_for_programs() {
-    let all = [Verdict::New, Verdict::Behind, Verdict::Removed, Verdict::Equal, Verdict::Ahead, Verdict::Altered];
+    let all =
+        [Verdict::New, Verdict::Behind, Verdict::Removed, Verdict::Equal, Verdict::Ahead, Verdict::Altered];
     for verdict in all.into_iter().chain([Verdict::Original, Verdict::Conflict, Verdict::Gone]) {
         assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
     }

@@ -17,14 +17,32 @@ type Files = BTreeMap<String, Vec<u8>>;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Deposit { files: Files, title: String, alias: bool, foreign: Option<(u8, bool)> },
-    Update { item: usize, files: Option<Files>, title: Option<String> },
-    Remove { item: usize, purge: bool },
-    Declare { item: usize },
+    Deposit {
+        files: Files,
+        title: String,
+        alias: bool,
+        foreign: Option<(u8, bool)>,
+    },
+    Update {
+        item: usize,
+        files: Option<Files>,
+        title: Option<String>,
+    },
+    Remove {
+        item: usize,
+        purge: bool,
+    },
+    Declare {
+        item: usize,
+    },
     /// A copy is taken out.
-    Drop { item: usize },
+    Drop {
+        item: usize,
+    },
     Open,
-    Rebuild { delete: bool },
+    Rebuild {
+        delete: bool,
+    },
 }
 
 fn files() -> impl Strategy<Value = Files> {

@@ -89,8 +89,14 @@ fn a_version_is_there_wholly_or_not_at_all(store: &impl Content) {
     assert!(store.head(OBJECT).unwrap().is_none(), "what is staged is not there");
     assert!(!store.exists(OBJECT).unwrap());
     let bytes = first.to_bytes();
-    let publication =
-        Publication { staging: &staging, object: OBJECT, version: 1, inventory: &bytes, whole: None, instead: false };
+    let publication = Publication {
+        staging: &staging,
+        object: OBJECT,
+        version: 1,
+        inventory: &bytes,
+        whole: None,
+        instead: false,
+    };
     store.secure(&[publication]).unwrap();
     assert!(store.head(OBJECT).unwrap().is_none(), "nor is what is secured");
     store.publish(&[publication]).unwrap();

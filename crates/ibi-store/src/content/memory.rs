@@ -105,7 +105,8 @@ impl Content for MemoryContent {
 
     fn mend(&self, staging: &Staging, name: &str, object: &str, file: &str) -> Result<(), KeepError> {
         let mut state = self.state();
-        let bytes = state.staged.get_mut(&staging.0).and_then(|staged| staged.remove(name)).unwrap_or_default();
+        let bytes =
+            state.staged.get_mut(&staging.0).and_then(|staged| staged.remove(name)).unwrap_or_default();
         state.objects.entry(object.to_owned()).or_default().files.insert(file.to_owned(), bytes);
         Ok(())
     }

@@ -142,7 +142,8 @@ impl Records for MemoryRecords {
         let state = self.state.borrow();
         let last: BTreeMap<&String, Verb> =
             state.events.values().map(|event| (&event.path, event.verb)).collect();
-        let lost = last.into_iter().filter(|(path, verb)| *verb != Verb::Drop && !state.items.contains_key(*path));
+        let lost =
+            last.into_iter().filter(|(path, verb)| *verb != Verb::Drop && !state.items.contains_key(*path));
         Ok(lost.map(|(path, _)| path.clone()).collect())
     }
 

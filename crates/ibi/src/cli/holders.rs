@@ -145,6 +145,9 @@ fn date(text: &str) -> Result<String, &'static str> {
     let bytes = whole.as_bytes();
     let shape = b"0000-00-00T00:00:00Z";
     let fits = bytes.len() == shape.len()
-        && bytes.iter().zip(shape).all(|(byte, shape)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape });
+        && bytes
+            .iter()
+            .zip(shape)
+            .all(|(byte, shape)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape });
     if fits { Ok(whole) } else { Err(SHAPE) }
 }

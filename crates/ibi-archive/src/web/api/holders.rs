@@ -90,7 +90,9 @@ async fn refresh(site: Arc<Site>, label: String, request: Request) -> Result<Res
         holdings.source(&holding.path).map_err(refused)?
     };
     let from = from.or(source).ok_or_else(|| {
-        Problem::conflict(format!("{label} did not come from another Archive: say `from`, the URL of one that has it"))
+        Problem::conflict(format!(
+            "{label} did not come from another Archive: say `from`, the URL of one that has it"
+        ))
     })?;
     bring(&site, &label, &from, theirs, overwrite, &token.name).await
 }
@@ -165,7 +167,9 @@ async fn transfer(site: Arc<Site>, label: String, request: Request) -> Result<Re
             site.desk
                 .work(move |archive| match cancel {
                     true => Handing::cancel(archive.holdings(), &asked),
-                    false => archive.taker_destroyed(&asked, &by).and_then(|()| Handing::forget(archive.holdings(), &asked)),
+                    false => archive
+                        .taker_destroyed(&asked, &by)
+                        .and_then(|()| Handing::forget(archive.holdings(), &asked)),
                 })
                 .await
                 .map_err(refused)?;
@@ -210,7 +214,8 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
     let peers = with.iter().map(|url| Peer::new(url, theirs.clone())).collect::<Result<Vec<_>, _>>();
     let peers = peers.map_err(|error| holder(error.into()))?;
     let (desk, by) = (&site.desk, token.name);
-    let compared = repair::compare(&**desk, desk.data(), &label, peers, theirs, repair).await.map_err(holder)?;
+    let compared =
+        repair::compare(&**desk, desk.data(), &label, peers, theirs, repair).await.map_err(holder)?;
     let repairs: Vec<Repair> = compared.repairs;
     let path = compared.path.clone();
     if !repairs.is_empty() {
@@ -222,9 +227,9 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
 /// What Archives could not do between them, told to a program.
 fn holder(error: HolderError) -> Problem {
     match error {
-        HolderError::Archive(error @ (ArchiveError::NoHandover { .. } | ArchiveError::Granted { .. } | ArchiveError::Restored)) => {
-            Problem::conflict(error.to_string())
-        }
+        HolderError::Archive(
+            error @ (ArchiveError::NoHandover { .. } | ArchiveError::Granted { .. } | ArchiveError::Restored),
+        ) => Problem::conflict(error.to_string()),
         HolderError::Archive(error) => refused(error),
         HolderError::Peer(error @ (PeerError::Url { .. } | PeerError::BadToken { .. })) => {
             Problem::bad_request(error.to_string())

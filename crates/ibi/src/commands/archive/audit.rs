@@ -106,7 +106,8 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
 fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let here = Mutex::new(open_to_read(&data)?);
-    let peers = command.with.iter().map(|url| holders::peer(url, &command.theirs)).collect::<Result<_, _>>()?;
+    let peers =
+        command.with.iter().map(|url| holders::peer(url, &command.theirs)).collect::<Result<_, _>>()?;
     let token = holders::token(&command.theirs)?;
     let comparison = holders::waiting(async {
         Ok(repair::compare(&here, &data, label, peers, token, command.repair).await?)

@@ -88,7 +88,10 @@ pub(super) fn write(
         };
         let others = part(" from ", &event.source) + &part(" to ", &event.to) + &part(" at ", &event.at);
         let note = part(": ", &event.note);
-        line("", &format!("{} {} v{} by {}{others}{note}", event.time, event.event, event.version, event.by))?;
+        line(
+            "",
+            &format!("{} {} v{} by {}{others}{note}", event.time, event.event, event.version, event.by),
+        )?;
     }
     Ok(())
 }

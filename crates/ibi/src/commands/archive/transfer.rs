@@ -64,7 +64,10 @@ fn word(command: &Transfer) -> Result<Answer, Failure> {
     }
     archive.taker_destroyed(&command.ibi, &who())?;
     Handing::forget(archive.holdings(), &command.ibi)?;
-    told(command, "the Original is here again. Should the taker come back, make sure that it is not the Original there")
+    told(
+        command,
+        "the Original is here again. Should the taker come back, make sure that it is not the Original there",
+    )
 }
 
 fn told(command: &Transfer, what: &str) -> Result<Answer, Failure> {
