@@ -173,7 +173,7 @@ fn strike_out(data: &Path, start: u64) -> Result<(), ArchiveError> {
     let (mut void, mut durable) = (BTreeSet::new(), BTreeSet::new());
     let reading = Journal::read(data, Position::START, &mut |told| {
         match told {
-            Told::Entry(entry) if entry.change >= start => late.push(entry),
+            Told::Entry(entry) if entry.change >= start => late.push(*entry),
             Told::Entry(_) => {}
             Told::Void(changes) => late.retain(|entry| !changes.contains(&entry.change)),
         }

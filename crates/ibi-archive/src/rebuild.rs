@@ -125,7 +125,7 @@ fn read(data: &Path, lines: SyncSender<Vec<Line>>) -> Result<Reading, KeepError>
             Told::Entry(mut entry) => {
                 let full = carried::read(&entry).map(Box::new);
                 entry.record = None;
-                Line::Entry(Box::new(entry), full)
+                Line::Entry(entry, full)
             }
             Told::Void(changes) => Line::Void(changes),
         });

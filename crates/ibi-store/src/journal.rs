@@ -167,7 +167,7 @@ impl Reading {
                 }
                 // What it carries is long, and a batch may be large.
                 let record = entry.record.take();
-                self.last_batch.push(entry.clone());
+                self.last_batch.push(Entry::clone(entry));
                 entry.record = record;
             }
             Told::Void(void) => self.last_batch.retain(|entry| !void.contains(&entry.change)),

@@ -64,7 +64,7 @@ proptest! {
             let other = Some(note.clone());
             let entry = Entry { source: other.clone(), to: other.clone(), past: other, by: note.clone(), ..entry(change, change, note) };
             journal.append(std::slice::from_ref(&entry)).unwrap();
-            all.push(Told::Entry(entry));
+            all.push(Told::Entry(Box::new(entry)));
         }
         let (told, reading) = read(data.path(), Position::START).unwrap();
         prop_assert_eq!(&told, &all);
@@ -138,7 +138,7 @@ fn a_journal_can_be_followed_from_any_line() {
     let place = journal.end();
     journal.append(&[entry(2, 2, "second")]).unwrap();
     let (told, _) = read(data.path(), place).unwrap();
-    assert_eq!(told, [Told::Entry(entry(2, 2, "second"))]);
+    assert_eq!(told, [Told::Entry(Box::new(entry(2, 2, "second")))]);
     fs::write(data.path().join("journal"), "ibi journal, format 1\n").unwrap();
     assert!(matches!(read(data.path(), place), Err(KeepError::JournalBehind { .. })));
     fs::write(data.path().join("journal"), "ibi journal, format 3\n").unwrap();
@@ -155,11 +155,11 @@ fn sample(name: &str) -> tempfile::TempDir {
 }
 
 fn verbs(told: &[Told]) -> Vec<&str> {
-    let verb = |line| match line {
-        &Told::Entry(ref entry) => entry.verb.name(),
+    let names = told.iter().map(|line| match line {
+        Told::Entry(entry) => entry.verb.name(),
         Told::Void(_) => "void",
-    };
-    told.iter().map(verb).collect()
+    });
+    names.collect()
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn settle(data: &Path, settings: Settings, lock: DataLock) -> Result<(Archive, F
     let mut void_before = Vec::new();
     let reading = Journal::read(data, holdings.records.position()?, &mut |told| {
         match told {
-            Told::Entry(entry) => tail.push(entry),
+            Told::Entry(entry) => tail.push(*entry),
             Told::Void(changes) => void_before.extend(changes),
         }
         Ok(())

@@ -160,7 +160,8 @@ impl Archive {
         let path = brought.item.object_path().map_err(|error| ArchiveError::Label { label, error })?;
         // Things may have changed since it was asked for.
         let verdict = holdings.judge(&path, &brought.theirs())?;
-        if !verdict.brings() && !(verdict == Verdict::Altered && brought.overwrite) {
+        let may_go = verdict == Verdict::Altered && brought.overwrite;
+        if !verdict.brings() && !may_go {
             return Ok(None);
         }
         let content = &holdings.content;

@@ -100,6 +100,9 @@ async fn exact(peer: &Peer, prefix: &str) -> Result<Option<String>, PeerError> {
     }
 }
 
+/// Has the Archive for a moment, to do something with it.
+pub type Open<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&mut Archive)) -> Result<(), HolderError>;
+
 /// How a collection is brought.
 pub struct Bringing<'a> {
     /// What is here.
@@ -109,7 +112,7 @@ pub struct Bringing<'a> {
     /// Who brings it.
     pub by: String,
     /// Has the Archive for a moment.
-    pub open: &'a mut dyn FnMut(&mut dyn FnMut(&mut Archive)) -> Result<(), HolderError>,
+    pub open: Open<'a>,
     /// Told of each item when it is done.
     pub tell: &'a mut dyn FnMut(Outcome),
     /// Told how many bytes came.

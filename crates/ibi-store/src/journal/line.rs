@@ -113,7 +113,7 @@ words! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
     /// Something happened.
-    Entry(Entry),
+    Entry(Box<Entry>),
     /// What these lines tell did not happen.
     Void(Vec<u64>),
 }
@@ -191,7 +191,7 @@ pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
         note: text("note").flatten(),
         record: text("record").flatten(),
     };
-    Some((change, batch, Told::Entry(entry)))
+    Some((change, batch, Told::Entry(Box::new(entry))))
 }
 
 fn finished(text: String) -> String {

@@ -32,7 +32,7 @@ pub(crate) struct Copy {
     /// The item
     #[arg(group = "what")]
     pub(crate) ibi: Option<String>,
-    /// The Archive that has it, as in http://archive.inpe.br:8080
+    /// The Archive that has it, as in `http://archive.inpe.br:8080`
     #[arg(long, value_name = "ARCHIVE")]
     pub(crate) from: String,
     /// All items whose first label begins so
@@ -102,7 +102,7 @@ pub(crate) struct Transfer {
     pub(crate) data: Data,
     /// The item
     pub(crate) ibi: String,
-    /// The taker, as in http://archive.library.org.br:8080
+    /// The taker, as in `http://archive.library.org.br:8080`
     #[arg(long, value_name = "ARCHIVE", group = "what")]
     pub(crate) to: Option<String>,
     /// What stays here
