@@ -301,3 +301,37 @@ fn the_token_of_a_taker_is_for_its_owner_only() {
         ibi(&["archive", "transfer", &rep, "--cancel", "--data", here.folder.data().to_str().unwrap()]);
     assert_eq!(told.status, 0);
 }
+
+/// A taker that takes its time: what the operator says meanwhile stands.
+#[test]
+fn what_is_given_up_while_the_taker_is_asked_is_not_granted() {
+    use std::io::{Read as _, Write as _};
+    let here = Holder::new();
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    let operator = here.folder.token("operator");
+    let taker = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", taker.local_addr().unwrap());
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let (go_on, may_answer) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        for mut stream in taker.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = asked.send(());
+            if may_answer.recv().is_err() {
+                return;
+            }
+            let body = "{\"answer\":\"ready\"}";
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+        }
+    });
+    let begun = json!({ "to": url }).to_string();
+    let transfer = format!("/items/{rep}/transfer");
+    assert_eq!(here.server.api(&operator, "POST", &transfer, begun.as_bytes()).status, 202);
+    was_asked.recv().unwrap();
+    here.does("transfer", &[&rep, "--cancel"]);
+    go_on.send(()).unwrap();
+    // It would be granted at once, and asked for again.
+    assert!(was_asked.recv_timeout(std::time::Duration::from_secs(3)).is_err(), "it is not gone on with");
+    assert_eq!(here.state(&rep), "Original");
+    assert_eq!(fs::read_dir(here.folder.data().join("service/handovers")).unwrap().count(), 0);
+}

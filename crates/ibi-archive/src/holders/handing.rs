@@ -13,6 +13,7 @@ use super::messages::{Answer, Kind, Message};
 use super::peer::{Peer, PeerError};
 use crate::ArchiveError;
 use crate::archive::Holdings;
+use crate::item::Spelling;
 use crate::service::Desk;
 
 const FORMAT: u32 = 1;
@@ -75,12 +76,11 @@ fn folder(data: &Path) -> PathBuf {
 
 impl Handing {
     /// Notes that an item is to be handed over, or says more of a hand-over that goes on; whoever has the Archive on line does
-    /// the rest.
+    /// the rest. Only for who has the Archive to write: a grant must not come between.
     pub fn begin(holdings: &Holdings, wish: Wish, now: String) -> Result<Self, HolderError> {
         // A URL or a token that cannot be is told at once.
         let to = Peer::new(&wish.to, wish.token.clone())?.url().to_owned();
         let (holding, _) = holdings.find(&wish.item)?;
-        let before = Self::of(holdings.data(), &holding.path)?;
         let handover = match holdings.granted(&holding.path)? {
             Some((terms, granted)) if granted == to => terms.handover,
             Some((_, granted)) => {
@@ -89,9 +89,9 @@ impl Handing {
             None => {
                 let fresh = random()?;
                 holdings.terms(&wish.item, fresh.clone())?;
-                if let Some(before) = &before {
-                    before.end(holdings.data())?;
-                }
+                let all = Self::all(holdings.data())?;
+                let before = all.iter().filter(|before| before.path == holding.path);
+                before.into_iter().try_for_each(|before| before.end(holdings.data()))?;
                 fresh
             }
         };
@@ -137,6 +137,12 @@ impl Handing {
         Ok(Self::all(data)?.into_iter().find(|handing| handing.path == path))
     }
 
+    /// A hand-over as it is noted now; nothing if it was given up, or another one took its place.
+    fn standing(data: &Path, handing: &Self) -> Result<Option<Self>, ArchiveError> {
+        let mut all = Self::all(data)?.into_iter();
+        Ok(all.find(|known| known.handover == handing.handover && !known.failed))
+    }
+
     /// Whether somebody who knows this may fetch the item, whoever else may.
     pub(crate) fn opens(data: &Path, path: &str, pass: &str) -> bool {
         let handing = Self::of(data, path).ok().flatten();
@@ -145,8 +151,9 @@ impl Handing {
 
     /// Gives a hand-over up that was not granted.
     pub fn cancel(holdings: &Holdings, label: &str) -> Result<(), ArchiveError> {
-        let (holding, _) = holdings.find(label)?;
-        if let Some((_, to)) = holdings.granted(&holding.path)? {
+        if let Ok((holding, _)) = holdings.find(label)
+            && let Some((_, to)) = holdings.granted(&holding.path)?
+        {
             return Err(ArchiveError::Granted { label: label.to_owned(), to });
         }
         Self::forget(holdings, label)
@@ -154,8 +161,16 @@ impl Handing {
 
     /// Ends the hand-over of an item, if there is one.
     pub fn forget(holdings: &Holdings, label: &str) -> Result<(), ArchiveError> {
-        let (holding, _) = holdings.find(label)?;
-        Self::of(holdings.data(), &holding.path)?.map_or(Ok(()), |handing| handing.end(holdings.data()))
+        let path = match holdings.find(label) {
+            Ok((holding, _)) => holding.path,
+            // It is no longer here, and a note of it may be.
+            Err(ArchiveError::Dropped { .. }) => {
+                Spelling::parse(label).map(|label| label.folded).unwrap_or_default()
+            }
+            Err(error) => return Err(error),
+        };
+        let all = Self::all(holdings.data())?.into_iter().filter(|handing| handing.path == path);
+        all.into_iter().try_for_each(|handing| handing.end(holdings.data()))
     }
 
     fn write(&self, data: &Path) -> Result<(), ArchiveError> {
@@ -217,11 +232,8 @@ async fn to_its_end(desk: Arc<Desk>, own: String, handing: Handing) {
     let mut wait = SOON;
     loop {
         // An operator may have said more of it, or ended it.
-        let known = Handing::of(desk.data(), &handing.path).ok().flatten();
-        let Some(mut handing) = known.filter(|known| known.handover == handing.handover && !known.failed)
-        else {
-            return;
-        };
+        let known = Handing::standing(desk.data(), &handing).ok().flatten();
+        let Some(mut handing) = known else { return };
         let said = match round(&desk, &own, &handing).await {
             Ok(Round::Done) => return,
             Ok(Round::Again) => {
@@ -239,7 +251,7 @@ async fn to_its_end(desk: Arc<Desk>, own: String, handing: Handing) {
                 tracing::warn!(item = %handing.item, to = %handing.to, %said, "a hand-over waits");
             }
             handing.said = said;
-            if let Err(error) = handing.write(desk.data()) {
+            if let Err(error) = note(&desk, handing.clone()).await {
                 tracing::error!(%error, "cannot note how a hand-over goes");
             }
         }
@@ -248,6 +260,18 @@ async fn to_its_end(desk: Arc<Desk>, own: String, handing: Handing) {
             wait = (wait * 2).min(LATE);
         }
     }
+}
+
+/// Notes how a hand-over goes. What an operator ended meanwhile stays ended, and what one said more of it stays said.
+async fn note(desk: &Desk, handing: Handing) -> Result<(), ArchiveError> {
+    desk.work(move |archive| {
+        let data = archive.holdings().data();
+        match Handing::standing(data, &handing)? {
+            Some(known) => Handing { said: handing.said, failed: handing.failed, ..known }.write(data),
+            None => Ok(()),
+        }
+    })
+    .await
 }
 
 fn is_granted(desk: &Desk, handing: &Handing) -> bool {
@@ -286,8 +310,15 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
     let (_, terms) = desk.read()?.terms(&item, handover)?;
     match say(&peer, &item, &message(Kind::Offer, terms.clone(), Vec::new())).await? {
         Answer::Ready => {
-            let granted = desk.work(move |archive| archive.grant(&item, &terms, &to, &by)).await;
-            match granted {
+            let handing = handing.clone();
+            let granted = desk.work(move |archive| {
+                // It may have been given up while the taker was asked. Granted then, nobody would go on with it.
+                match Handing::standing(archive.holdings().data(), &handing)? {
+                    Some(_) => archive.grant(&item, &terms, &to, &by),
+                    None => Ok(()),
+                }
+            });
+            match granted.await {
                 // It was changed since: it is offered again as it is now.
                 Err(ArchiveError::NoHandover { no: super::handover::No::Changed, .. }) => Ok(Round::Again),
                 granted => Ok(granted.map(|()| Round::Again)?),
@@ -310,7 +341,9 @@ fn fetching(to: &str, said: Option<String>) -> String {
 
 /// The taker has it: the copy goes, if it is to go.
 async fn finish(desk: &Arc<Desk>, handing: &Handing) -> Result<Round, HolderError> {
-    if !handing.keep {
+    // Come back meanwhile, or removed, it is not what was to go.
+    let is_copy = desk.read()?.stand(&handing.path)?.state == Some(ibi_store::journal::State::Copy);
+    if !handing.keep && is_copy {
         let Handing { item, by, to, .. } = handing.clone();
         let note = Some(format!("handed over to {to}"));
         let dropped = desk.work(move |archive| archive.drop_copy(&item, &by, note)).await;

@@ -311,9 +311,16 @@ impl Content for Tree {
         if !folder.join(OBJECT_DECLARATION.0).exists() {
             return Ok(None);
         }
-        match inventory_in(&folder)? {
-            Some((inventory, digest)) => Ok(Some(Head { inventory, digest })),
-            None => Err(KeepError::DamagedInventory { path: folder.join(INVENTORY) }),
+        if let Some((inventory, digest)) = inventory_in(&folder)? {
+            return Ok(Some(Head { inventory, digest }));
+        }
+        // A new inventory comes a moment before its sidecar. Who reads in between finds that of the version itself beside it.
+        let inventory = disk::read(&folder.join(INVENTORY))?;
+        match self.last_version(object)? {
+            Some((_, last, digest)) if inventory.is_some_and(|inventory| inventory == last) => {
+                Ok(Some(Head { inventory: last, digest }))
+            }
+            _ => Err(KeepError::DamagedInventory { path: folder.join(INVENTORY) }),
         }
     }
 

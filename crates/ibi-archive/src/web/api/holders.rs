@@ -157,9 +157,9 @@ async fn transfer(site: Arc<Site>, label: String, request: Request) -> Result<Re
         Some(to) if !taker_destroyed && !cancel => {
             let keep = keep != Some(Keep::Nothing);
             let wish = Wish { item: label.clone(), to, token: theirs, keep, by };
-            let holdings = site.desk.read().map_err(refused)?;
-            Handing::begin(&holdings, wish, site.now_text()).map_err(holder)?;
-            drop(holdings);
+            let now = site.now_text();
+            let begun = site.desk.work(move |archive| Ok(Handing::begin(archive.holdings(), wish, now)));
+            begun.await.map_err(refused)?.map_err(holder)?;
             Ok((StatusCode::ACCEPTED, axum::Json(standing(&site, &label)?)).into_response())
         }
         None if taker_destroyed != cancel => {

@@ -18,7 +18,8 @@ const OFTEN: Duration = Duration::from_millis(100);
 pub(crate) fn transfer(command: &Transfer) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let Some(to) = &command.to else { return word(command) };
-    let holdings = open_to_read(&data)?;
+    // Before anything is asked for.
+    open_to_read(&data)?;
     if !borrow::is_on_line(&data) {
         return Err(Failure::NotSure(format!(
             "this Archive is not on line, and the taker fetches the item from it: start `ibi archive serve --data {}`, then \
@@ -31,8 +32,8 @@ pub(crate) fn transfer(command: &Transfer) -> Result<Answer, Failure> {
     let token = holders::token(&command.theirs)?;
     let keep = command.keep == Keep::Copy;
     let wish = Wish { item: command.ibi.clone(), to: to.clone(), token, keep, by: who() };
-    let handing = Handing::begin(&holdings, wish, now)?;
-    drop(holdings);
+    // Borrowed for a moment: a server of this folder goes on meanwhile.
+    let handing = Handing::begin(open(&data)?.holdings(), wish, now)?;
     say(format_args!("handing over to {}; if you stop this command, it goes on by itself", handing.to));
     let mut said = None;
     loop {
