@@ -116,7 +116,9 @@ impl Federation {
             self.wrong(Wrong::Rebuilt, format!("{}: {differs:?}", node.url));
         }
         let log = fs::read_to_string(&node.log).unwrap_or_default();
-        for line in log.lines().filter(|line| line.contains("panicked")) {
+        // Also what other Archives asked for, and were told.
+        let broke = |line: &&str| line.contains("panicked") || line.contains(r#""status":500,"#);
+        for line in log.lines().filter(broke) {
             self.wrong(Wrong::Broken, format!("{}: {line}", node.log.display()));
         }
         let journal = fs::read_to_string(node.data.join("journal")).expect("it is there");
