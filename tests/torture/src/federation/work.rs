@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Items that are looked at for one that an operation is of use to.
 const TRIES: usize = 6;
 
+/// Gives a hand-over up.
+const CANCEL: &str = r#"{"cancel":true}"#;
+
 impl Federation {
     /// One operation after the other, until there were enough or time is up.
     pub(super) fn work(&self, time: &Patience) {
@@ -67,24 +70,20 @@ impl Federation {
             }
             40..66 => {
                 let giver = self.holder(&path, &["Original"], chance)?;
-                let keep = if chance.below(3) == 0 { "nothing" } else { "copy" };
-                let (to, token) = (&self.nodes[other].url, &self.nodes[other].holders[giver]);
-                if chance.below(8) == 0 {
-                    self.transfer(
-                        operation,
-                        giver,
-                        &["archive", "transfer", &path, "--to", to, "--keep", keep],
-                        token,
-                    );
-                } else {
-                    let body = format!(r#"{{"to":"{to}","token":"{token}","keep":"{keep}"}}"#);
-                    self.ask(giver, "POST", &format!("{at}/transfer"), &body);
+                self.transfer(operation, (giver, other), &path, chance);
+                if chance.below(3) == 0 {
+                    // Thought better of, while it goes on: it is to go elsewhere, or to stay.
+                    std::thread::sleep(Duration::from_millis(chance.below(900)));
+                    match chance.below(2) {
+                        0 => self.transfer(operation, (giver, (other + 1) % self.nodes.len()), &path, chance),
+                        _ => drop(self.ask(giver, "POST", &format!("{at}/transfer"), CANCEL)),
+                    }
                 }
                 "transfers"
             }
             66..69 => {
                 let giver = self.holder(&path, &["Original", "Copy"], chance)?;
-                self.ask(giver, "POST", &format!("{at}/transfer"), r#"{"cancel":true}"#);
+                self.ask(giver, "POST", &format!("{at}/transfer"), CANCEL);
                 "cancels"
             }
             69..82 => {
@@ -129,11 +128,18 @@ impl Federation {
         self.ask(copy, "POST", &format!("/items/{path}/refresh"), &token)
     }
 
-    fn transfer(&self, operation: usize, giver: usize, arguments: &[&str], token: &str) {
-        let node = &self.nodes[giver];
+    fn transfer(&self, operation: usize, (giver, taker): (usize, usize), path: &str, chance: &mut Chance) {
+        let keep = if chance.below(3) == 0 { "nothing" } else { "copy" };
+        let (node, to) = (&self.nodes[giver], &self.nodes[taker].url);
+        let token = &self.nodes[taker].holders[giver];
+        if chance.below(8) > 0 {
+            let body = format!(r#"{{"to":"{to}","token":"{token}","keep":"{keep}"}}"#);
+            self.ask(giver, "POST", &format!("/items/{path}/transfer"), &body);
+            return;
+        }
         let file = node.data.with_file_name(format!("token {operation}"));
         fs::write(&file, token).expect("room");
-        let mut command = node.command(arguments);
+        let mut command = node.command(&["archive", "transfer", path, "--to", to, "--keep", keep]);
         command.args(["--token-file", &text(&file)]).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
         let time = Patience::new(PATIENCE);
@@ -142,7 +148,7 @@ impl Federation {
         }
         let _ = child.kill();
         if child.wait().expect("our child").code() == Some(101) {
-            self.wrong(Wrong::Broken, format!("{arguments:?} panicked"));
+            self.wrong(Wrong::Broken, format!("a transfer of {path} panicked"));
         }
     }
 
