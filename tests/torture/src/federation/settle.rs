@@ -53,7 +53,8 @@ impl Federation {
                             brought.fetch_add(1, Ordering::Relaxed);
                         }
                         // Nobody alters copies here, and all is quiet.
-                        if answer.status == 409 {
+                        let found = text(&answer.body, "found").unwrap_or_default();
+                        if found == "altered" || found == "conflict" {
                             self.wrong(Wrong::Differ, format!("{}: {}", node.url, answer.body));
                         }
                     }

@@ -148,7 +148,8 @@ fn judge(known: &Known, holders: &Holders) -> Vec<(Wrong, String)> {
         wrongs.push((Wrong::Twice, format!("{} Originals", originals.len())));
     }
     if originals.is_empty() && (tombstones.is_empty() || !known.doomed) {
-        wrongs.push((Wrong::Lost, "no Original, and nobody removed it".to_owned()));
+        // All else would follow from that.
+        return vec![(Wrong::Lost, "no Original, and nobody removed it".to_owned())];
     }
     // Only the Original can be removed, and tombstones are for ever.
     if !originals.is_empty() && (known.removed || !tombstones.is_empty()) {
