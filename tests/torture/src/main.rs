@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [scenario, ibi, rounds, seed] = &arguments[..] else {
         eprintln!(
-            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock IBI ROUNDS SEED"
+            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock|federation IBI ROUNDS SEED"
         );
         return ExitCode::from(2);
     };
