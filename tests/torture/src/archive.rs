@@ -8,7 +8,7 @@ mod flips;
 mod full;
 mod image;
 mod init;
-mod jobs;
+pub mod jobs;
 mod kill;
 mod restore;
 mod sync;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 pub struct Machine {
-    ibi: String,
+    pub ibi: String,
     pub home: PathBuf,
     pub chance: Chance,
     prefixes: [String; 2],
@@ -41,6 +41,11 @@ impl Machine {
         let host = format!("t{:x}-{process}.torture.test", chance.next());
         let ip = format!("192.0.2.{}", (chance.next() + process) % 256);
         Self { ibi: ibi.to_owned(), home, chance, prefixes: [host, ip], faketime }
+    }
+
+    /// A host name of this process alone.
+    pub fn host(&self) -> &str {
+        &self.prefixes[0]
     }
 
     pub fn data(&self) -> PathBuf {
@@ -205,7 +210,7 @@ pub fn kill_after(command: &mut Command, after: Duration, patience: Duration) ->
 }
 
 /// Random numbers from a seed.
-pub struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
     pub fn next(&mut self) -> u64 {

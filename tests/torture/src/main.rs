@@ -4,9 +4,10 @@
 //! `ibi-torture SCENARIO IBI ROUNDS SEED`: prints one line of figures. The exit status is 0 when nothing went wrong, 1
 //! when something did. For the minter: no label was printed twice and, where clocks were stepped by at most 3 s, nine
 //! starts of ten gave labels. For the Archive (`archive-…`): no acknowledged change was lost, none was there in part, no
-//! damaged byte was given out. Run on a control, a build without one of the safeguards, it must end with 1.
+//! damaged byte was given out. For ten Archives (`federation`): every item has one Original, or was removed. Run on a control, a build without one of the safeguards, it must end with 1.
 
 mod archive;
+mod federation;
 mod ledger;
 mod machine;
 mod powercut;
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [scenario, ibi, rounds, seed] = &arguments[..] else {
         eprintln!(
-            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock IBI ROUNDS SEED"
+            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock|federation IBI ROUNDS SEED"
         );
         return ExitCode::from(2);
     };
@@ -28,6 +29,11 @@ fn main() -> ExitCode {
         let tally = archive::play(scenario, machine, rounds);
         println!("archive {scenario:<8} seed {seed}: {tally}");
         return if tally.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if let "federation" | "federation-planted" = scenario.as_str() {
+        let count = federation::play(machine, rounds, scenario.ends_with("planted"));
+        println!("{scenario} seed {seed}: {count}");
+        return if count.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let ledger = match scenario.as_str() {
         "kill" => scenarios::kill(machine, rounds),
