@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use ibi_archive::access::Access;
 use ibi_archive::bag::{Algorithm, Kind, ManifestName, Version, read_info, write_info};
 use ibi_archive::dublin_core::DublinCore;
+use ibi_archive::holders::whole::{self, Compared};
 use ibi_archive::language::Language;
 use ibi_archive::table::Table;
 use ibi_store::digests::hex;
@@ -19,6 +20,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match bytes {
         [b'J', line @ ..] => return journal(line),
         [b'T', table @ ..] => return drop(Table::open(&file("table.csv", table))),
+        [b'W', inventories @ ..] => return whole(inventories),
         _ => {}
     }
     if let Ok(name) = logical(bytes) {
@@ -49,6 +51,19 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let _ = write_info(pairs.iter().map(|(label, value)| (label.as_str(), value.as_str())));
     }
 });
+
+/// Inventories as another Archive tells them, with a zero byte between them: what is one whole object can be laid in the tree.
+fn whole(bytes: &[u8]) {
+    let inventories: Vec<Vec<u8>> = bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
+    let Ok(last) = whole::check("test/a/2026/01.01.00.00", &inventories) else { return };
+    let paths = last.manifest.values().flatten();
+    assert!(paths.clone().all(|path| path.starts_with('v') && !path.split('/').any(|part| matches!(part, "" | "." | ".."))));
+    for number in 1..=last.number() {
+        let older = whole::cut_back(&last, number);
+        let expected = if number == last.number() { Compared::Equal } else { Compared::Behind };
+        assert_eq!(whole::compare(&older, &last), expected);
+    }
+}
 
 /// A journal of this line, with the right checksum if the bytes have none: what is read has a number, and is whole.
 fn journal(line: &[u8]) {

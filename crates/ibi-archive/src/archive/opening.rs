@@ -87,6 +87,7 @@ pub fn init(
 /// Opens an Archive to change it.
 pub fn open(data: &Path, by: &str) -> Result<(Archive, Found), ArchiveError> {
     let settings = settings(data)?;
+    migrate(data, by)?;
     let lock = lock(data)?;
     let (archive, mut found) = settle(data, settings, lock)?;
     let mut archive = archive;
@@ -101,7 +102,13 @@ pub fn open(data: &Path, by: &str) -> Result<(Archive, Found), ArchiveError> {
 /// Opens an Archive to read it. What a crash left is finished first, unless another process has the Archive.
 pub fn open_to_read(data: &Path) -> Result<(Holdings, Found), ArchiveError> {
     let settings = settings(data)?;
-    let reader = holdings(data, settings.clone())?;
+    let reader = match holdings(data, settings.clone()) {
+        Err(ArchiveError::Keep(KeepError::OtherIndex)) => {
+            migrate(data, "ibi")?;
+            holdings(data, settings.clone())?
+        }
+        reader => reader?,
+    };
     if is_settled(&reader)? {
         return Ok((reader, Found::default()));
     }
@@ -112,6 +119,14 @@ pub fn open_to_read(data: &Path) -> Result<(Holdings, Found), ArchiveError> {
             Ok((archive.holdings, found))
         }
         None => Ok((reader, Found::default())),
+    }
+}
+
+/// An index of another form is made anew: nothing is kept there alone.
+fn migrate(data: &Path, by: &str) -> Result<(), ArchiveError> {
+    match SqliteRecords::open(&index(data)) {
+        Err(KeepError::OtherIndex) => crate::rebuild::rebuild(data, by, &|_| ()).map(drop),
+        _ => Ok(()),
     }
 }
 

@@ -36,6 +36,27 @@ fn a_data_folder_of_format_1_is_still_read() {
     assert!(!answers(&holdings).contains("Err"), "every byte is what it was");
 }
 
+/// An index that another version of the program made is made anew when the Archive is opened.
+#[test]
+fn an_index_of_another_form_is_made_anew() {
+    let ours = Ours::new();
+    let data = copied(&ours);
+    rebuild(&data, "tester", &|_| ()).unwrap();
+    let before = answers(&ibi_archive::archive::open_to_read(&data).unwrap().0);
+    for writes in [false, true] {
+        let index = rusqlite::Connection::open(data.join("index.sqlite")).unwrap();
+        index.execute_batch("UPDATE followed SET form = 2").unwrap();
+        drop(index);
+        let holdings = match writes {
+            true => ibi_archive::archive::open(&data, "tester")
+                .map(drop)
+                .and_then(|()| ibi_archive::archive::open_to_read(&data)),
+            false => ibi_archive::archive::open_to_read(&data),
+        };
+        assert_eq!(answers(&holdings.unwrap().0), before);
+    }
+}
+
 #[test]
 fn a_newer_data_folder_is_refused() {
     let ours = Ours::new();
