@@ -121,7 +121,10 @@ impl Asks<'_> {
         let is_removed = self.holding.state == State::Deleted;
         let is_open = match kind {
             Kind::Doc => !is_removed && self.may_open(),
-            Kind::Inventory | Kind::Text => is_removed || self.may_open(),
+            // Of what was closed, nobody else is told which files it had (threat W14).
+            Kind::Inventory | Kind::Text => {
+                (is_removed && self.holding.item.access == Access::Public) || self.may_open()
+            }
         };
         if is_open {
             return Ok(());

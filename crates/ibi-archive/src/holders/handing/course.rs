@@ -1,0 +1,186 @@
+//! The course of a hand-over that is given: step by step, each from what is durably known, until it is over.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Handing;
+use crate::ArchiveError;
+use crate::holders::HolderError;
+use crate::holders::handover::{No, Terms};
+use crate::holders::messages::{Answer, Kind, Message};
+use crate::holders::peer::{Peer, PeerError};
+use crate::service::Desk;
+
+/// Between two tries, at first and at most.
+const SOON: Duration = Duration::from_millis(200);
+const LATE: Duration = Duration::from_secs(30);
+
+/// How often hand-overs that others noted are looked for.
+const OFTEN: Duration = Duration::from_millis(500);
+
+/// Where a hand-over stands after a round.
+enum Round {
+    /// It goes on.
+    Again,
+    /// It waits for the taker.
+    Later(String),
+    /// It is over.
+    Done,
+}
+
+/// Goes on with all hand-overs of an Archive that is on line at a URL, for ever.
+pub async fn hand_over(desk: Arc<Desk>, own: String) {
+    let mut busy: HashMap<String, tokio::task::JoinHandle<()>> = HashMap::new();
+    loop {
+        busy.retain(|_, task| !task.is_finished());
+        let all = Handing::all(desk.data()).unwrap_or_default();
+        for handing in all.into_iter().filter(|handing| !handing.failed) {
+            let (desk, own) = (Arc::clone(&desk), own.clone());
+            let name = handing.handover.clone();
+            busy.entry(name).or_insert_with(|| tokio::spawn(to_its_end(desk, own, handing)));
+        }
+        tokio::time::sleep(OFTEN).await;
+    }
+}
+
+async fn to_its_end(desk: Arc<Desk>, own: String, handing: Handing) {
+    let mut wait = SOON;
+    loop {
+        // An operator may have said more of it, or ended it.
+        let known = Handing::standing(desk.data(), &handing).ok().flatten();
+        let Some(mut handing) = known else { return };
+        let said = match round(&desk, &own, &handing).await {
+            Ok(Round::Done) => return,
+            Ok(Round::Again) => {
+                wait = SOON;
+                None
+            }
+            Ok(Round::Later(why)) => Some(why),
+            Err(error) => {
+                handing.failed = error.is_final() && !is_granted(&desk, &handing);
+                Some(error.to_string())
+            }
+        };
+        if said != handing.said || handing.failed {
+            if let Some(said) = &said {
+                tracing::warn!(item = %handing.item, to = %handing.to, %said, "a hand-over waits");
+            }
+            handing.said = said;
+            if let Err(error) = note(&desk, handing.clone()).await {
+                tracing::error!(%error, "cannot note how a hand-over goes");
+            }
+        }
+        if handing.said.is_some() {
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LATE);
+        }
+    }
+}
+
+/// Notes how a hand-over goes. What an operator ended meanwhile stays ended, and what one said more of it stays said.
+async fn note(desk: &Desk, handing: Handing) -> Result<(), ArchiveError> {
+    desk.work(move |archive| {
+        let data = archive.holdings().data();
+        match Handing::standing(data, &handing)? {
+            Some(known) => Handing { said: handing.said, failed: handing.failed, ..known }.write(data),
+            None => Ok(()),
+        }
+    })
+    .await
+}
+
+fn is_granted(desk: &Desk, handing: &Handing) -> bool {
+    // In doubt it is: then nobody gives up.
+    desk.read().and_then(|holdings| holdings.granted(&handing.path)).map_or(true, |granted| granted.is_some())
+}
+
+/// One step of a hand-over, from what is durably known.
+async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, HolderError> {
+    let Handing { handover, item, path, to, by, .. } = handing.clone();
+    let peer = Peer::new(&to, handing.token.clone())?;
+    let message = |kind, terms: Terms, history| Message {
+        message: kind,
+        terms,
+        from: own.to_owned(),
+        by: by.clone(),
+        pass: Some(handing.pass.clone()),
+        history,
+    };
+    let granted = desk.read()?.granted(&path)?;
+    if let Some((terms, _)) = granted.filter(|(terms, _)| terms.handover == handover) {
+        let history = desk.read()?.told_history(&path)?;
+        return match say(&peer, &item, &message(Kind::Grant, terms, history)).await? {
+            Answer::Accepted => {
+                let (label, name) = (item.clone(), handover.clone());
+                let waited = desk.work(move |archive| archive.given(&label, &name, &by)).await?;
+                if !waited {
+                    tracing::error!(%item, %to, "ALARM: a taker that was said to be gone has the Original; ask its operator");
+                }
+                Ok(Round::Again)
+            }
+            Answer::Fetching { said } => Ok(Round::Later(fetching(&to, said))),
+            Answer::Ready => Ok(Round::Later(format!("{to} does not say that it has accepted"))),
+        };
+    }
+    if desk.read()?.has_given(&handover)? {
+        return finish(desk, handing).await;
+    }
+    let (_, terms) = desk.read()?.terms(&item, handover)?;
+    match say(&peer, &item, &message(Kind::Offer, terms.clone(), Vec::new())).await? {
+        Answer::Ready => {
+            let handing = handing.clone();
+            let granted = desk.work(move |archive| {
+                // It may have been given up while the taker was asked. Granted then, nobody would go on with it.
+                match Handing::standing(archive.holdings().data(), &handing)? {
+                    Some(_) => archive.grant(&item, &terms, &to, &by),
+                    None => Ok(()),
+                }
+            });
+            match granted.await {
+                // It was changed since: it is offered again as it is now.
+                Err(ArchiveError::NoHandover { no: No::Changed, .. }) => Ok(Round::Again),
+                granted => Ok(granted.map(|()| Round::Again)?),
+            }
+        }
+        Answer::Fetching { said } => Ok(Round::Later(fetching(&to, said))),
+        Answer::Accepted => {
+            let what = format!("{to} says that it has accepted what was not granted: ask its operator");
+            Err(ArchiveError::Value(what).into())
+        }
+    }
+}
+
+fn fetching(to: &str, said: Option<String>) -> String {
+    // A stranger's words, as many as a person reads.
+    let said = said.map(|said| said.chars().filter(|c| !c.is_control()).take(500).collect::<String>());
+    said.map_or_else(
+        || format!("{to} fetches the item"),
+        |said| format!("{to} could not fetch the item: {said}"),
+    )
+}
+
+/// The taker has it: the copy goes, if it is to go.
+async fn finish(desk: &Arc<Desk>, handing: &Handing) -> Result<Round, HolderError> {
+    // Come back meanwhile, or removed, it is not what was to go.
+    let is_copy = desk.read()?.stand(&handing.path)?.state == Some(ibi_store::journal::State::Copy);
+    if !handing.keep && is_copy {
+        let Handing { item, by, to, .. } = handing.clone();
+        let note = Some(format!("handed over to {to}"));
+        let dropped = desk.work(move |archive| archive.drop_copy(&item, &by, note)).await;
+        match dropped {
+            Ok(()) | Err(ArchiveError::Dropped { .. } | ArchiveError::Unknown { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    handing.end(desk.data())?;
+    Ok(Round::Done)
+}
+
+async fn say(peer: &Peer, item: &str, message: &Message) -> Result<Answer, HolderError> {
+    let answer = peer.post(&format!("/items/{item}/handover"), message).await?;
+    serde_json::from_value(answer).map_err(|error| {
+        let url = peer.url().to_owned();
+        PeerError::NotAnArchive { url, what: error.to_string() }.into()
+    })
+}
