@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use ibi_store::journal::{Entry, State, Verb};
 use ibi_store::ocfl::{Inventory, User, Version};
+use ibi_store::records::Record;
 use ibi_store::{KeepError, Publication, Staging};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, Holding};
 use crate::dublin_core::DublinCore;
 use crate::item::{Item, ItemFile};
-use crate::object::{DESCRIPTION, DOC, METADATA, Object};
+use crate::object::{DESCRIPTION, DOC, METADATA, Object, short};
 use crate::{ArchiveError, carried, rules};
 
 /// A change that was staged, before it is made.
@@ -43,6 +44,20 @@ pub(crate) struct Base {
     pub(crate) path: String,
     pub(crate) version: u32,
     pub(crate) inventory: Inventory,
+    /// The first digits of that inventory's digest: after a purge, the first version is another one.
+    pub(crate) digest: String,
+}
+
+impl Base {
+    /// The last version of an item.
+    pub(crate) fn of(holding: &Holding, object: &Object) -> Self {
+        Self {
+            path: holding.path.clone(),
+            version: holding.version,
+            inventory: object.inventory.clone(),
+            digest: short(&object.digest).to_owned(),
+        }
+    }
 }
 
 /// A file of the version to come.
@@ -144,7 +159,8 @@ impl Archive {
         let holdings = &self.holdings;
         if let Some(base) = &change.base {
             let now = holdings.records.item(&base.path)?;
-            if now.is_none_or(|record| record.version != base.version) {
+            let is_same = |record: &Record| record.version == base.version && record.inventory == base.digest;
+            if !now.as_ref().is_some_and(is_same) {
                 return Err(ArchiveError::Changed { label: base.path.clone() });
             }
         }

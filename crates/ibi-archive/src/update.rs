@@ -140,7 +140,7 @@ impl Archive {
             self.holdings.content.discard(&staging)?;
             return Ok(None);
         }
-        let base = Base { path: holding.path, version: holding.version, inventory: object.inventory };
+        let base = Base::of(&holding, &object);
         Ok(Some(Prepared {
             staging,
             verb: Verb::Update,
@@ -201,7 +201,7 @@ impl Archive {
             purged: purge,
         });
         let removed = Removed { purged: purge, ..removed };
-        let base = Base { path: holding.path, version: holding.version, inventory: object.inventory };
+        let base = Base::of(&holding, &object);
         Ok(Prepared {
             staging: self.holdings.content.stage()?,
             verb: if purge { Verb::Purge } else { Verb::Remove },

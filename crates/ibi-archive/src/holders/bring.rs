@@ -230,6 +230,7 @@ impl Archive {
             path: path.clone(),
             version: record.version,
             inventory: brought.inventory.clone(),
+            digest: record.inventory,
         });
         let mut becomes = (if base.is_some() { Verb::Refresh } else { Verb::Copy }, theirs.state, epoch);
         // Its object was lost here: it is what it was if it comes back as it was, and never more than a Copy otherwise.
@@ -282,7 +283,7 @@ impl Archive {
         by: &str,
     ) -> Result<Prepared, ArchiveError> {
         let (holding, object) = self.found(path)?;
-        let base = Base { path: holding.path, version: holding.version, inventory: object.inventory };
+        let base = Base::of(&holding, &object);
         let removed = brought.item.removed.clone();
         Ok(Prepared {
             staging: self.holdings.content.stage()?,

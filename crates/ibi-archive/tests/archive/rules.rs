@@ -325,3 +325,18 @@ fn an_interrupted_audit_goes_on_where_it_was() {
     let audit = archive.holdings().audit(&options).unwrap();
     assert_eq!(audit.items, 4, "the next one begins anew");
 }
+
+/// Two changes of one item that come together: the second is not based on what the first left, though both are of a first version.
+#[test]
+fn a_change_that_was_prepared_before_a_purge_does_not_bring_the_item_back() {
+    let ours = Ours::new();
+    let mut archive = ours.init();
+    let path = ours.files(&BTreeMap::from([("a".to_owned(), b"1".to_vec())]));
+    let label = deposit(&mut archive, &path, titled("first")).unwrap();
+    let purge = archive.prepare_removal(&label, "a reason", "tester", true).unwrap();
+    let changes = Changes { statements: vec!["title=second".parse().unwrap()], ..Changes::default() };
+    let update = archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
+    let results = archive.commit(vec![purge, update]);
+    assert!(results[0].is_ok() && matches!(results[1], Err(ArchiveError::Changed { .. })), "{results:?}");
+    assert_eq!(archive.holdings().find(&label).unwrap().0.state, State::Deleted);
+}
