@@ -2,18 +2,18 @@
 
 mod calls;
 mod clock;
-mod collection;
+pub mod collection;
 mod ext4;
 mod flips;
 mod full;
 mod image;
 mod init;
-mod jobs;
+pub mod jobs;
 mod kill;
 mod restore;
 mod sync;
 mod tally;
-mod trial;
+pub mod trial;
 
 pub use tally::Tally;
 use trial::Trial;

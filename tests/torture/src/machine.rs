@@ -95,6 +95,11 @@ impl Machine {
         (1000 + (self.chance.0 % 60_000 + u64::from(std::process::id())) % 60_000).to_string()
     }
 
+    /// A name that no other process uses.
+    pub fn host(&self) -> &str {
+        &self.prefixes[0]
+    }
+
     /// Starts an Archive.
     pub fn init_archive(&self) {
         let arguments = self.archive_arguments();
@@ -204,10 +209,20 @@ pub fn kill_after(command: &mut Command, after: Duration, patience: Duration) ->
     }
 }
 
+/// Measures how long something takes here; the programs that are tortured have clocks of their own.
+#[expect(clippy::disallowed_methods, reason = "it is for waiting, and no test stops it")]
+pub fn stopwatch() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
 /// Random numbers from a seed.
 pub struct Chance(u64);
 
 impl Chance {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

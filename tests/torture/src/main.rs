@@ -4,9 +4,11 @@
 //! `ibi-torture SCENARIO IBI ROUNDS SEED`: prints one line of figures. The exit status is 0 when nothing went wrong, 1
 //! when something did. For the minter: no label was printed twice and, where clocks were stepped by at most 3 s, nine
 //! starts of ten gave labels. For the Archive (`archive-…`): no acknowledged change was lost, none was there in part, no
-//! damaged byte was given out. Run on a control, a build without one of the safeguards, it must end with 1.
+//! damaged byte was given out. For hand-overs between two Archives (`handover-kill`): never two Originals, never bytes in fewer
+//! places, and each ended by itself. Run on a control, a build without one of the safeguards, it must end with 1.
 
 mod archive;
+mod handover;
 mod ledger;
 mod machine;
 mod powercut;
@@ -18,7 +20,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [scenario, ibi, rounds, seed] = &arguments[..] else {
         eprintln!(
-            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock IBI ROUNDS SEED"
+            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock|init, or handover-kill, IBI ROUNDS \
+             SEED"
         );
         return ExitCode::from(2);
     };
@@ -28,6 +31,11 @@ fn main() -> ExitCode {
         let tally = archive::play(scenario, machine, rounds);
         println!("archive {scenario:<8} seed {seed}: {tally}");
         return if tally.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if scenario == "handover-kill" {
+        let figures = handover::kill(&machine, rounds);
+        println!("{scenario} seed {seed}: {figures}");
+        return if figures.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let ledger = match scenario.as_str() {
         "kill" => scenarios::kill(machine, rounds),

@@ -1,0 +1,118 @@
+//! An Original handed over between two Archives, one of which is killed, or loses its network, at any call: never two
+//! Originals, never bytes in fewer places, and it ends by itself.
+
+mod ending;
+mod figures;
+mod pair;
+mod round;
+mod trap;
+mod watch;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub use figures::Figures;
+use pair::Pair;
+use round::{Plan, Who, play};
+use trap::Trouble;
+
+use crate::archive::jobs;
+use crate::machine::{Chance, Machine};
+
+/// Hand-overs at a time, each between Archives of its own: most of the time they wait.
+const TOGETHER: usize = 3;
+/// A network is cut for so many milliseconds.
+const CUT: u64 = 700;
+
+/// Trouble at so many calls of the giver, of the taker and of the command, or at all of them.
+pub fn kill(machine: &Machine, number: usize) -> Figures {
+    let hasty = std::env::var_os("TORTURE_HASTY").is_some();
+    let mut pairs = pairs(machine);
+    let mut figures = Figures::default();
+    let mut plans = Vec::new();
+    for keep in [false, true] {
+        let calm = |trouble| Plan { who: Who::Giver, at: 0, trouble, keep, down: false };
+        let (one, _, calls) = play(machine, &mut pairs[0], &calm(Trouble::Kill));
+        figures.add(one, "no trouble");
+        let (one, _, messages) = play(machine, &mut pairs[0], &calm(Trouble::Cut(CUT)));
+        figures.add(one, "no trouble, network counted");
+        figures.calls = [0, 1, 2].map(|who| figures.calls[who].max(calls[who]));
+        plans.extend(planned(calls, Trouble::Kill, keep, number));
+        plans.extend(planned([messages[0], messages[1], 0], Trouble::Cut(CUT), keep, number.div_ceil(3)));
+    }
+    if !figures.wrongs.is_empty() {
+        return figures;
+    }
+    if hasty {
+        // All over the place, so that something is found soon.
+        plans = spread(plans.len(), plans.len()).into_iter().map(|index| plans[index]).collect();
+    }
+    let (next, all) = (AtomicUsize::new(0), Mutex::new(figures));
+    std::thread::scope(|scope| {
+        for pair in &mut pairs {
+            scope.spawn(|| {
+                while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (figures, about, _) = play(machine, pair, plan);
+                    let mut all = all.lock().expect("nobody panics");
+                    all.add(figures, &about);
+                    if hasty && !all.wrongs.is_empty() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    all.into_inner().expect("nobody panics")
+}
+
+fn pairs(machine: &Machine) -> Vec<Pair> {
+    let mut chance = Chance::new(u64::from(std::process::id()));
+    let sources = ["one", "two"].map(|version| machine.home.join("sources").join(version));
+    for source in &sources {
+        jobs::source(source, "handed over", &mut chance);
+    }
+    let port = |pair: usize| 10_000 + (chance_port() + pair * 100) as u16;
+    (0..TOGETHER)
+        .map(|pair| Pair::new(machine, &machine.home.join(pair.to_string()), &sources, port(pair)))
+        .collect()
+}
+
+/// Others may torture on the same machine.
+fn chance_port() -> usize {
+    std::process::id() as usize * 300 % 20_000
+}
+
+/// So many calls of each, spread over all; all of them, and some more, because no hand-over is just like another.
+fn planned(calls: [u64; 3], trouble: Trouble, keep: bool, number: usize) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for (who, calls) in [Who::Giver, Who::Taker, Who::Command].into_iter().zip(calls) {
+        if calls == 0 {
+            continue;
+        }
+        let calls = calls as usize;
+        let numbers: Vec<usize> = match number < calls {
+            true => spread(calls, if who == Who::Command { number.div_ceil(3) } else { number }),
+            false => (0..calls + calls / 20 + 2).collect(),
+        };
+        for (place, at) in numbers.into_iter().enumerate() {
+            // What is kept and how long one is down go through all combinations.
+            let down = (place % 2 == 0) == keep;
+            plans.push(Plan { who, at: at as u64 + 1, trouble, keep, down });
+        }
+    }
+    plans
+}
+
+/// So many numbers below a limit, each far from those before.
+fn spread(limit: usize, number: usize) -> Vec<usize> {
+    let divisor = |a: usize, b: usize| {
+        let (mut a, mut b) = (a, b);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    // As `archive/calls.rs` does it.
+    let step = (limit * 618 / 1000..).find(|step| divisor(*step, limit) <= 1).unwrap_or(1);
+    (0..number.min(limit)).map(|index| (limit / 3 + index * step) % limit).collect()
+}
