@@ -30,15 +30,12 @@ pub fn kill(machine: &Machine, number: usize) -> Figures {
     let mut pairs = pairs(machine);
     let mut figures = Figures::default();
     let mut plans = Vec::new();
-    for keep in [false, true] {
-        let calm = |trouble| Plan { who: Who::Giver, at: 0, trouble, keep, down: false };
-        let (one, _, calls) = play(machine, &mut pairs[0], &calm(Trouble::Kill));
-        figures.add(one, "no trouble");
-        let (one, _, messages) = play(machine, &mut pairs[0], &calm(Trouble::Cut(CUT)));
-        figures.add(one, "no trouble, network counted");
-        figures.calls = [0, 1, 2].map(|who| figures.calls[who].max(calls[who]));
-        plans.extend(planned(calls, Trouble::Kill, keep, number));
-        plans.extend(planned([messages[0], messages[1], 0], Trouble::Cut(CUT), keep, number.div_ceil(3)));
+    for (keep, pair) in [false, true].into_iter().zip(&mut pairs) {
+        let calm = Plan { who: Who::Giver, at: 0, trouble: Trouble::Kill, keep, down: false, twice: 0 };
+        figures.add(play(machine, pair, &calm).0, "no trouble");
+        let counts = pair.traps().map(|trap| trap.counts());
+        figures.calls = [0, 1, 2].map(|who| figures.calls[who].max(counts[who][0]));
+        plans.extend(planned(counts, keep, number));
     }
     if !figures.wrongs.is_empty() {
         return figures;
@@ -52,7 +49,7 @@ pub fn kill(machine: &Machine, number: usize) -> Figures {
         for pair in &mut pairs {
             scope.spawn(|| {
                 while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (figures, about, _) = play(machine, pair, plan);
+                    let (figures, about) = play(machine, pair, plan);
                     let mut all = all.lock().expect("nobody panics");
                     all.add(figures, &about);
                     if hasty && !all.wrongs.is_empty() {
@@ -82,24 +79,30 @@ fn chance_port() -> usize {
     std::process::id() as usize * 300 % 20_000
 }
 
-/// So many calls of each, spread over all; all of them, and some more, because no hand-over is just like another.
-fn planned(calls: [u64; 3], trouble: Trouble, keep: bool, number: usize) -> Vec<Plan> {
+/// So many calls of each, spread over all of a hand-over; or all of them, and some more, because no hand-over is just like
+/// another. At a third as many, the network is cut, or who was killed is killed again.
+fn planned(counts: [[u64; 2]; 3], keep: bool, number: usize) -> Vec<Plan> {
+    let some = |calls: u64, number: usize| match number < calls as usize {
+        true => spread(calls as usize, number),
+        false => (0..calls as usize + calls as usize / 20 + 2).collect(),
+    };
     let mut plans = Vec::new();
-    for (who, calls) in [Who::Giver, Who::Taker, Who::Command].into_iter().zip(calls) {
-        if calls == 0 {
-            continue;
-        }
-        let calls = calls as usize;
-        let numbers: Vec<usize> = match number < calls {
-            true => spread(calls, if who == Who::Command { number.div_ceil(3) } else { number }),
-            false => (0..calls + calls / 20 + 2).collect(),
-        };
+    let mut plan = |who, trouble, twice: usize, numbers: Vec<usize>| {
         for (place, at) in numbers.into_iter().enumerate() {
-            // What is kept and how long one is down go through all combinations.
+            // What stays and who is down for long go through all combinations.
             let down = (place % 2 == 0) == keep;
-            plans.push(Plan { who, at: at as u64 + 1, trouble, keep, down });
+            // After that, most of what is done is to open the Archive.
+            let twice = (twice * (1 + place * 7 % 40)) as u64;
+            plans.push(Plan { who, at: at as u64 + 1, trouble, keep, down, twice });
         }
+    };
+    let third = number.div_ceil(3);
+    for (who, [calls, messages]) in [Who::Giver, Who::Taker].into_iter().zip(counts) {
+        plan(who, Trouble::Kill, 0, some(calls, number));
+        plan(who, Trouble::Cut(CUT), 0, some(messages, third));
+        plan(who, Trouble::Kill, 1, spread(calls as usize, third.min(calls as usize / 3)));
     }
+    plan(Who::Command, Trouble::Kill, 0, some(counts[2][0], third));
     plans
 }
 

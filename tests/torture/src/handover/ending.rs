@@ -10,10 +10,10 @@ use crate::machine::{Machine, finish};
 /// One Original, at the taker, in the second epoch; at the giver what was to stay; and both Archives are sound.
 pub fn check(machine: &Machine, pair: &mut Pair, keep: bool, figures: &mut Figures) {
     let kept = if keep { Answer::Copy } else { Answer::Nothing };
-    for (side, expected) in [(&pair.giver, kept), (&pair.taker, Answer::Original)] {
+    for (name, side, expected) in [("giver", &pair.giver, kept), ("taker", &pair.taker, Answer::Original)] {
         let answer = side.address.ask();
         if answer != expected {
-            figures.wrong(format!("at the end: {} answers {answer:?}: {}", side.url(), side.said()));
+            figures.wrong(format!("at the end: the {name} answers {answer:?}: {}", side.said()));
         }
     }
     if last(&pair.taker) != "accept Original epoch=2" {

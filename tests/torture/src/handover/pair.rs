@@ -225,6 +225,11 @@ impl Pair {
         Ok(())
     }
 
+    /// Those of the giver, the taker and the command.
+    pub fn traps(&self) -> [&Trap; 3] {
+        [&self.giver.trap, &self.taker.trap, &self.trap]
+    }
+
     pub fn transfer(&self, machine: &Machine, keep: bool) -> Child {
         let (path, to, token) = (&self.giver.address.path, self.taker.url(), text(&self.token));
         let keep = if keep { "copy" } else { "nothing" };

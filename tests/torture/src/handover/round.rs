@@ -33,14 +33,16 @@ pub struct Plan {
     pub keep: bool,
     /// Whether who was killed stays down for a while.
     pub down: bool,
+    /// The number of the call at which it is killed once more, counted from when it is started again; 0: it is not.
+    pub twice: u64,
 }
 
-/// Plays it; the figures, what the trouble was, and how many calls there were.
-pub fn play(machine: &Machine, pair: &mut Pair, plan: &Plan) -> (Figures, String, [u64; 3]) {
+/// Plays it: the figures, and what the trouble was.
+pub fn play(machine: &Machine, pair: &mut Pair, plan: &Plan) -> (Figures, String) {
     let mut figures = Figures::default();
     if let Err(said) = pair.begin(machine) {
         figures.wrong(said);
-        return (figures, format!("{plan:?}"), [0; 3]);
+        return (figures, format!("{plan:?}"));
     }
     let (giver, taker) = (pair.giver.address.clone(), pair.taker.address.clone());
     let files = pair.files.clone();
@@ -52,15 +54,15 @@ pub fn play(machine: &Machine, pair: &mut Pair, plan: &Plan) -> (Figures, String
         stop.store(true, Ordering::Relaxed);
         watching.join().expect("it watches")
     });
-    let traps = [&pair.giver.trap, &pair.taker.trap, &pair.trap];
+    let traps = pair.traps();
     traps.iter().for_each(|trap| trap.disarm());
-    let calls = traps.map(|trap| trap.count());
     let trap = traps[plan.who as usize];
     let about = format!("{plan:?} ({})", trap.about());
-    let fired = usize::from(trap.has_fired());
-    match plan.trouble {
-        Trouble::Kill => figures.kills[plan.who as usize] += fired,
-        Trouble::Cut(_) => figures.cuts += fired,
+    match (plan.trouble, plan.who) {
+        (Trouble::Cut(_), _) => figures.cuts += usize::from(trap.has_fired()),
+        (Trouble::Kill, Who::Command) => figures.kills[2] += usize::from(trap.has_fired()),
+        // Those of servers were counted when they were started again.
+        (Trouble::Kill, _) => {}
     }
     let hung = figures.stuck > 0;
     figures.asks = seen.asks;
@@ -70,15 +72,12 @@ pub fn play(machine: &Machine, pair: &mut Pair, plan: &Plan) -> (Figures, String
     if !hung {
         ending::check(machine, pair, plan.keep, &mut figures);
     }
-    (figures, about, calls)
+    (figures, about)
 }
 
 fn hand_over(machine: &Machine, pair: &mut Pair, plan: &Plan, figures: &mut Figures) {
-    for (who, trap) in
-        [(Who::Giver, &pair.giver.trap), (Who::Taker, &pair.taker.trap), (Who::Command, &pair.trap)]
-    {
-        let at = if who == plan.who { plan.at } else { 0 };
-        trap.arm(at, plan.trouble);
+    for (who, trap) in pair.traps().into_iter().enumerate() {
+        trap.arm(if who == plan.who as usize { plan.at } else { 0 }, plan.trouble);
     }
     let mut command = pair.transfer(machine, plan.keep);
     let mut up = stopwatch();
@@ -141,6 +140,7 @@ fn revive(
     if plan.who != who || !dead.trap.has_fired() {
         return Err(format!("the {who:?} ended by itself: {}", dead.said()));
     }
+    figures.kills[who as usize] += 1;
     let durable = dead.durable(machine);
     let begun = stopwatch();
     loop {
@@ -153,6 +153,14 @@ fn revive(
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    dead.start(machine)?;
-    Ok(true)
+    // Also while what was cut off is finished or undone.
+    let once_more = plan.twice > 0 && figures.kills[who as usize] == 1;
+    match once_more {
+        true => dead.trap.arm(plan.twice, Trouble::Kill),
+        false => dead.trap.disarm(),
+    }
+    match dead.start(machine) {
+        Err(_) if once_more && dead.trap.has_fired() => Ok(true),
+        started => started.map(|()| true),
+    }
 }

@@ -50,8 +50,11 @@ impl Trap {
         self.put(0, 0);
     }
 
-    pub fn count(&self) -> u64 {
-        self.get(1)
+    /// The calls so far, and those of them to the network.
+    pub fn counts(&self) -> [u64; 2] {
+        let log = fs::read_to_string(self.log()).unwrap_or_default();
+        let network = log.lines().filter(|line| line.contains(" socket:["));
+        [log.lines().count(), network.count()].map(|count| count as u64)
     }
 
     pub fn has_fired(&self) -> bool {
@@ -61,8 +64,8 @@ impl Trap {
     /// Where there was trouble.
     pub fn about(&self) -> String {
         let log = fs::read_to_string(self.log()).unwrap_or_default();
-        let trouble = log.lines().find(|line| line.starts_with("killed ") || line.starts_with("cut "));
-        trouble.unwrap_or("no trouble").to_owned()
+        let troubles = log.lines().filter(|line| line.starts_with("killed ") || line.starts_with("cut "));
+        troubles.collect::<Vec<&str>>().join(", ")
     }
 
     fn log(&self) -> PathBuf {
