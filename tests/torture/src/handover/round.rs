@@ -51,12 +51,11 @@ pub fn play(machine: &Machine, pair: &mut Pair, plan: &Plan) -> (Figures, String
     let seen = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch.run(&stop));
         hand_over(machine, pair, plan, &mut figures);
+        settle(machine, pair, plan, &mut figures);
         stop.store(true, Ordering::Relaxed);
         watching.join().expect("it watches")
     });
-    let traps = pair.traps();
-    traps.iter().for_each(|trap| trap.disarm());
-    let trap = traps[plan.who as usize];
+    let trap = pair.traps()[plan.who as usize];
     let about = format!("{plan:?} ({})", trap.about());
     match (plan.trouble, plan.who) {
         (Trouble::Cut(_), _) => figures.cuts += usize::from(trap.has_fired()),
@@ -113,6 +112,18 @@ fn hand_over(machine: &Machine, pair: &mut Pair, plan: &Plan, figures: &mut Figu
             return end(&mut command);
         }
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// No more trouble; who was killed after the hand-over was over is started, too.
+fn settle(machine: &Machine, pair: &mut Pair, plan: &Plan, figures: &mut Figures) {
+    pair.traps().iter().for_each(|trap| trap.disarm());
+    std::thread::sleep(Duration::from_millis(20));
+    let plan = Plan { down: false, twice: 0, ..*plan };
+    for who in [Who::Giver, Who::Taker] {
+        if let Err(said) = revive(machine, pair, who, &plan, figures) {
+            figures.stuck(said);
+        }
     }
 }
 
