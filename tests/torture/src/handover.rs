@@ -51,7 +51,11 @@ pub fn kill(machine: &Machine, number: usize) -> Figures {
                 while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (figures, about) = play(machine, pair, plan);
                     let mut all = all.lock().expect("nobody panics");
+                    figures.wrongs.iter().for_each(|wrong| eprintln!("{about}: {wrong}"));
                     all.add(figures, &about);
+                    if number > 100 && all.rounds % 50 == 0 {
+                        eprintln!("{} of {} hand-overs", all.rounds, plans.len());
+                    }
                     if hasty && !all.wrongs.is_empty() {
                         return;
                     }

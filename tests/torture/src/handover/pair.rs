@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::trap::{Trap, last_words};
 use crate::archive::jobs::text;
-use crate::archive::trial::copy_folder;
+use crate::archive::trial::{copy_folder, is_copied};
 use crate::machine::{Machine, finish, stopwatch};
 
 /// The files of an object, and all their bytes.
@@ -155,7 +155,10 @@ impl Side {
     /// What it durably is while it is down: what opening a copy of its folder answers.
     pub fn durable(&self, machine: &Machine) -> Answer {
         let copy = self.start.with_extension("dead");
-        copy_folder(&self.address.data, &copy);
+        // The command may just be opening or closing it.
+        while !is_copied(&self.address.data, &copy) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let ended = finish(&mut machine.at(&copy, &["archive", "show", &self.address.path, "--json"]));
         Answer::told(&ended.printed)
     }
