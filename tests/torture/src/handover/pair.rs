@@ -248,6 +248,11 @@ impl Pair {
         last_words(&self.said)
     }
 
+    /// Whether the command said that it noted a hand-over.
+    pub fn has_begun(&self) -> bool {
+        fs::read_to_string(&self.said).is_ok_and(|said| said.contains("handing over to"))
+    }
+
     /// Whether a hand-over is noted at the giver.
     pub fn is_handing(&self) -> bool {
         let folder = self.giver.address.data.join("service/handovers");

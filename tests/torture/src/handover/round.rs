@@ -99,8 +99,8 @@ fn hand_over(machine: &Machine, pair: &mut Pair, plan: &Plan, figures: &mut Figu
             }
         } else if let Some(status) = ended.filter(|_| !pair.is_handing()) {
             // It was killed before it noted anything, or found nobody on line: the operator tries again.
-            let off_line = status.code() == Some(4) && pair.said().contains("not on line");
-            if status.code().is_some() && !off_line {
+            let refused = status.code() == Some(4) && !pair.has_begun();
+            if status.code().is_some() && !refused {
                 return figures.stuck(format!("it was given up: {status} {}", pair.said()));
             }
             figures.again += 1;
