@@ -1,10 +1,12 @@
 //! An Original handed over between two Archives, one of which is killed, or loses its network, at any call: never two
 //! Originals, never bytes in fewer places, and it ends by itself.
 
+mod address;
 mod ending;
 mod figures;
 mod pair;
 mod round;
+mod side;
 mod trap;
 mod watch;
 

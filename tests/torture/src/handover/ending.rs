@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use super::address::{Answer, files};
 use super::figures::Figures;
-use super::pair::{Answer, Pair, Side, files};
+use super::pair::Pair;
+use super::side::Side;
 use crate::archive::collection::answers;
 use crate::machine::{Machine, finish};
 

@@ -4,9 +4,11 @@ use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::address::Answer;
 use super::ending;
 use super::figures::Figures;
-use super::pair::{Answer, Pair, Side};
+use super::pair::Pair;
+use super::side::Side;
 use super::trap::Trouble;
 use super::watch::Watch;
 use crate::machine::{Machine, stopwatch};

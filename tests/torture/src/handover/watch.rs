@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::address::{Address, Answer, Files, files};
 use super::figures::Figures;
-use super::pair::{Address, Answer, Files, files};
 
 pub struct Watch<'a> {
     pub giver: Address,
