@@ -186,7 +186,7 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
     assert_eq!((&standing["state"], &standing["handover"]["step"]), (&json!("Original"), &json!("offered")));
     let cancelled = here.run("transfer", &[&rep, "--cancel"]);
     assert_eq!(cancelled.json()[0]["handover"], json!(null), "{}", cancelled.stderr);
-    assert_eq!(here.run("transfer", &[&rep, "--taker-destroyed"]).status, 2, "there is no taker");
+    assert_eq!(here.run("transfer", &[&rep, "--taker-destroyed"]).status, 4, "there is no taker");
     assert_eq!(here.state(&rep), "Original");
     // A taker that says that it is ready, and then nothing any more.
     let taker = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -321,7 +321,11 @@ fn what_is_given_up_while_the_taker_is_asked_is_not_granted() {
                 return;
             }
             let body = "{\"answer\":\"ready\"}";
-            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
         }
     });
     let begun = json!({ "to": url }).to_string();
@@ -334,4 +338,92 @@ fn what_is_given_up_while_the_taker_is_asked_is_not_granted() {
     assert!(was_asked.recv_timeout(std::time::Duration::from_secs(3)).is_err(), "it is not gone on with");
     assert_eq!(here.state(&rep), "Original");
     assert_eq!(fs::read_dir(here.folder.data().join("service/handovers")).unwrap().count(), 0);
+}
+
+/// Threats S7, S9: a tombstone is for ever, so only who a copy came from is believed, and nothing withdrawn is given out.
+#[test]
+fn a_removal_travels_from_the_source_and_from_nobody_else() {
+    let (here, there, third) = (Holder::new(), Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    third.does("copy", &[&rep, "--from", &there.url()]);
+    // Missed: an update and the removal, of which only the latter is to be had.
+    let files = here.folder.folder(&[(b"a", b"withdrawn")]);
+    here.does("update", &[&rep, files.to_str().unwrap()]);
+    here.does("remove", &[&rep, "--reason", "by law", "--yes"]);
+    let other = third.run("copy", &[&rep, "--from", &here.url()]);
+    assert_eq!(other.status, 1);
+    assert!(other.stderr.contains("the copy here came from"), "{}", other.stderr);
+    assert_eq!(third.state(&rep), "Copy");
+    there.does("refresh", &[]);
+    let shown = there.shown(&rep);
+    assert_eq!((&shown["state"], &shown["removed"]["reason"]), (&json!("Deleted"), &json!("by law")));
+    let found = Command::new("grep")
+        .args(["-r", "withdrawn"])
+        .arg(there.folder.data().join("tree"))
+        .status()
+        .unwrap();
+    assert!(!found.success(), "nobody is given what was withdrawn");
+    // The bytes are destroyed later: here too.
+    assert!(there.tree(&rep).join("v1/content/doc/a").exists());
+    here.does("purge", &["--older-than", "0d", "--yes"]);
+    there.does("refresh", &[]);
+    assert!(!there.tree(&rep).join("v1/content/doc/a").exists());
+    third.does("refresh", &[&rep, "--from", &here.url()]);
+    assert_eq!(third.state(&rep), "Deleted", "the operator's word");
+    for holder in [&here, &there, &third] {
+        assert_eq!(holder.run("audit", &[]).status, 0);
+        assert!(holder.does("rebuild", &[]).contains("adopted\":[]"));
+    }
+}
+
+#[test]
+fn what_was_altered_is_told_and_overwritten_only_on_the_operators_word() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one"), (b"b", b"two")], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    fs::write(there.tree(&rep).join("v1/content/doc/a"), "0ne").unwrap();
+    let altered = there.run("refresh", &[&rep]);
+    assert_eq!(
+        (altered.status, altered.json()[0]["found"].as_str()),
+        (1, Some("altered")),
+        "{}",
+        altered.stderr
+    );
+    assert_eq!(fs::read(there.tree(&rep).join("v1/content/doc/a")).unwrap(), b"0ne", "left as it is");
+    there.does("refresh", &[&rep, "--overwrite"]);
+    assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
+    // The whole object is gone: it is brought back.
+    fs::remove_dir_all(there.tree(&rep)).unwrap();
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
+    assert_eq!(there.state(&rep), "Copy");
+}
+
+/// Threat S8: a token of a holder does not make a second Original.
+#[test]
+fn a_grant_of_somebody_who_has_not_the_original_is_refused() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    let token = there.folder.token("holder");
+    let held = here.server.get(&format!("/api/v1/items/{rep}/object")).json();
+    let inventory = &held["inventory"].as_str().unwrap()[..32];
+    let grant = |epoch: u64, from: &str, name: &str| {
+        let terms = json!({ "handover": name, "epoch": epoch, "inventory": inventory });
+        let body = json!({ "message": "grant", "terms": terms, "from": from, "by": "Eve" }).to_string();
+        there.server.api(&token, "POST", &format!("/items/{rep}/handover"), body.as_bytes())
+    };
+    for (epoch, from, name) in [
+        (2, "http://127.0.0.1:1", "h"),
+        (1, "http://127.0.0.1:1", "h"),
+        (2, "\u{1b}[2J not a url", "h"),
+        (u64::MAX, "http://127.0.0.1:1", "h"),
+        (0, "http://127.0.0.1:1", "h"),
+        (2, "http://127.0.0.1:1", "h h"),
+    ] {
+        let refused = grant(epoch, from, name);
+        assert!([400, 409, 422].contains(&refused.status), "{epoch} {from}: {}", refused.text());
+    }
+    assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Original", "Copy"));
 }

@@ -3,7 +3,7 @@
 pub(crate) mod large;
 pub(crate) mod lookup;
 mod rebuild;
-mod table;
+pub(crate) mod table;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Place {
     }
 
     /// `ibi archive …`, and how long it took.
-    fn archive(&self, arguments: &[&str]) -> Duration {
+    pub(crate) fn archive(&self, arguments: &[&str]) -> Duration {
         let start = Instant::now();
         let status = Command::new(&self.ibi)
             .arg("archive")

@@ -2,6 +2,7 @@
 
 mod ask;
 mod bare;
+mod copy;
 mod file;
 mod load;
 
@@ -15,7 +16,8 @@ pub use bare::serve as serve_bare;
 
 type Comparison = fn(&Place) -> bool;
 
-const ALL: [(&str, Comparison); 2] = [("ask", ask::compare), ("file", file::compare)];
+const ALL: [(&str, Comparison); 3] =
+    [("ask", ask::compare), ("file", file::compare), ("copy", copy::compare)];
 
 /// Runs all of them in a folder on the disk to measure.
 pub fn compare(folder: &str, ibi: &str, name: Option<&str>) -> ExitCode {

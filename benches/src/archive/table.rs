@@ -12,7 +12,7 @@ const ITEMS: usize = 10_000;
 const LOOPED: usize = 1_000;
 
 /// Makes a table of small files.
-pub(super) fn make(place: &Place, items: usize) -> PathBuf {
+pub(crate) fn make(place: &Place, items: usize) -> PathBuf {
     let folder = place.path("files");
     fs::create_dir_all(&folder).expect("room for a folder");
     let mut rows = "file,language,dc.title,dc.creator,dc.date\n".to_owned();

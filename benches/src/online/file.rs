@@ -45,7 +45,7 @@ pub(super) fn compare(place: &Place) -> bool {
 }
 
 /// Seconds that it takes to fetch a file of the size.
-fn fetch(address: &str, path: &str) -> f64 {
+pub(super) fn fetch(address: &str, path: &str) -> f64 {
     let begun = Instant::now();
     let mut stream = TcpStream::connect(address).expect("a server");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -280,7 +280,7 @@ pub enum ArchiveError {
     },
     /// It is on its way to another Archive.
     #[error(
-        "{label} is being handed over to {to}, which has not answered yet: it is nobody's to change until then. If that          Archive is gone for ever, say `ibi archive transfer {label} --taker-destroyed`"
+        "{label} is being handed over to {to}, which has not answered yet: it is nobody's to change until then. If that Archive is gone for ever, say `ibi archive transfer {label} --taker-destroyed`"
     )]
     Granted {
         /// The label.
@@ -288,6 +288,9 @@ pub enum ArchiveError {
         /// The taker.
         to: String,
     },
+    /// What hand-overs do not allow, with the next step.
+    #[error("{0}")]
+    NotHandedOver(String),
     /// A hand-over that may not be.
     #[error("{label} cannot be handed over: {no}")]
     NoHandover {

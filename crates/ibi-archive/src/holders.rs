@@ -75,6 +75,19 @@ pub enum HolderError {
     /// It is the other one's.
     #[error(transparent)]
     Peer(#[from] peer::PeerError),
+    /// A removal that somebody else tells of than who should.
+    #[error(
+        "{url} says that {item} was removed, and the copy here came from {from}: ask that one, or, if you believe it, say `ibi archive \
+         refresh {item} --from {url}`"
+    )]
+    NotItsSource {
+        /// The item.
+        item: String,
+        /// Who says so.
+        url: String,
+        /// Who should.
+        from: String,
+    },
     /// What came is not good.
     #[error(transparent)]
     Fetch(#[from] fetch::FetchError),
@@ -91,6 +104,7 @@ impl HolderError {
                 peer::PeerError::Refused { status, .. } => *status < 500,
                 _ => true,
             },
+            HolderError::NotItsSource { .. } => true,
             HolderError::Fetch(_) => false,
         }
     }

@@ -286,6 +286,12 @@ impl Item {
             .collect()
     }
 
+    /// Whether it was removed, and its bytes destroyed.
+    #[cfg(feature = "web")]
+    pub(crate) fn is_purged(&self) -> bool {
+        self.removed.as_ref().is_some_and(|removed| removed.purged)
+    }
+
     /// The path of its object: the folded spelling of its first label.
     pub(crate) fn object_path(&self) -> Result<String, ParseError> {
         Ok(Spelling::parse(self.labels.primary())?.folded)

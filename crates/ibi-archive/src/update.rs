@@ -235,7 +235,7 @@ impl Archive {
         {
             return Err(ArchiveError::Granted { label: label.to_owned(), to: to?.unwrap_or_default() });
         }
-        let epoch = holding.epoch + 1;
+        let epoch = holding.epoch.saturating_add(1);
         self.restate(&holding.path, &object, Restated::new(Verb::Declare, State::Original, epoch, by))
     }
 

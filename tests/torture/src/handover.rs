@@ -69,7 +69,7 @@ pub fn kill(machine: &Machine, number: usize) -> Figures {
 }
 
 fn pairs(machine: &Machine) -> Vec<Pair> {
-    let mut chance = Chance::new(u64::from(std::process::id()));
+    let mut chance = Chance(u64::from(std::process::id()));
     let sources = ["one", "two"].map(|version| machine.home.join("sources").join(version));
     for source in &sources {
         jobs::source(source, "handed over", &mut chance);

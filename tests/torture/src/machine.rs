@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 pub struct Machine {
-    ibi: String,
+    pub ibi: String,
     pub home: PathBuf,
     pub chance: Chance,
     prefixes: [String; 2],
@@ -41,6 +41,11 @@ impl Machine {
         let host = format!("t{:x}-{process}.torture.test", chance.next());
         let ip = format!("192.0.2.{}", (chance.next() + process) % 256);
         Self { ibi: ibi.to_owned(), home, chance, prefixes: [host, ip], faketime }
+    }
+
+    /// A host name of this process alone.
+    pub fn host(&self) -> &str {
+        &self.prefixes[0]
     }
 
     pub fn data(&self) -> PathBuf {
@@ -93,11 +98,6 @@ impl Machine {
 
     fn port(&self) -> String {
         (1000 + (self.chance.0 % 60_000 + u64::from(std::process::id())) % 60_000).to_string()
-    }
-
-    /// A name that no other process uses.
-    pub fn host(&self) -> &str {
-        &self.prefixes[0]
     }
 
     /// Starts an Archive.
@@ -216,13 +216,9 @@ pub fn stopwatch() -> std::time::Instant {
 }
 
 /// Random numbers from a seed.
-pub struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ibi_store::KeepError;
 use ibi_store::journal::{State, Verb};
 use ibi_store::ocfl::Inventory;
 use serde::Serialize;
@@ -10,10 +11,11 @@ use super::handover::Stand;
 use super::whole::{Compared, compare};
 use crate::archive::{Archive, Holdings};
 use crate::commit::{Base, Prepared, StagedFile};
+use crate::deposit::check_not_ahead;
 use crate::dublin_core::DublinCore;
 use crate::item::Item;
-use crate::object::{DOC, Object, short};
-use crate::{ArchiveError, told};
+use crate::object::{DOC, short};
+use crate::{ArchiveError, mint, told};
 
 /// How what is here stands to what another Archive has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -70,17 +72,42 @@ pub struct Theirs<'a> {
     pub epoch: u64,
     /// Its inventory.
     pub inventory: &'a Inventory,
+    /// The SHA-512 of that.
+    pub digest: &'a str,
     /// Whether all bytes of it were destroyed.
     pub purged: bool,
 }
 
+/// What is here.
+#[derive(Debug, Clone)]
+pub struct Mine {
+    /// What is durably known of it.
+    pub stand: Stand,
+    /// The inventory in the tree.
+    pub inventory: Option<Inventory>,
+    /// Whether nothing of it is in the tree.
+    pub missing: bool,
+    /// Whether what is in the tree is what the journal says.
+    pub sound: bool,
+    /// Whether it was removed, and its bytes destroyed.
+    pub destroyed: bool,
+}
+
 /// Compares what is here with what another Archive has.
-pub fn judge(stand: &Stand, ours: Option<&Inventory>, theirs: &Theirs<'_>) -> Verdict {
-    let (Some(state), Some(ours)) = (stand.state, ours) else {
+pub fn judge(mine: &Mine, theirs: &Theirs<'_>) -> Verdict {
+    let stand = &mine.stand;
+    let Some(state) = stand.state else {
         return if theirs.state == State::Deleted { Verdict::Gone } else { Verdict::New };
     };
     let later = theirs.epoch > stand.epoch;
+    let same = stand.inventory.as_deref() == Some(short(theirs.digest));
     match state {
+        // Its object is lost: it comes back as it was, and a copy as it is.
+        _ if mine.missing && (same || state == State::Copy) && theirs.state != State::Deleted => {
+            return Verdict::New;
+        }
+        // Where bytes are destroyed (law), they are destroyed everywhere.
+        State::Deleted if theirs.purged && !mine.destroyed => return Verdict::Removed,
         State::Deleted => return Verdict::Gone,
         // Brought back from a backup, it learns here that the Original was handed over since (clause 2.1).
         State::Original if stand.restored && later => {}
@@ -89,8 +116,11 @@ pub fn judge(stand: &Stand, ours: Option<&Inventory>, theirs: &Theirs<'_>) -> Ve
         State::Copy if theirs.epoch < stand.epoch => return Verdict::Ahead,
         State::Copy => {}
     }
+    if theirs.purged {
+        return Verdict::Removed;
+    }
+    let Some(ours) = mine.inventory.as_ref().filter(|_| mine.sound) else { return Verdict::Altered };
     match compare(ours, theirs.inventory) {
-        _ if theirs.purged => Verdict::Removed,
         Compared::Behind if theirs.state == State::Deleted => Verdict::Removed,
         Compared::Behind => Verdict::Behind,
         // Only who has the Original is known now.
@@ -122,16 +152,19 @@ pub struct Brought {
     pub metadata: DublinCore,
     /// The operator's word that what was altered here may go.
     pub overwrite: bool,
+    /// Whether only its removal came, and none of its files.
+    pub only_tombstone: bool,
 }
 
 impl Brought {
-    fn theirs(&self) -> Theirs<'_> {
+    fn theirs<'a>(&'a self, digest: &'a str) -> Theirs<'a> {
         let removed = self.item.removed.as_ref();
         Theirs {
             // Whether it is an Original there makes no difference to what is fetched.
             state: if removed.is_some() { State::Deleted } else { State::Copy },
             epoch: self.epoch,
             inventory: &self.inventory,
+            digest,
             purged: removed.is_some_and(|removed| removed.purged),
         }
     }
@@ -145,9 +178,23 @@ impl Holdings {
         parsed.transpose().map_err(|what| ArchiveError::DamagedObject { path: path.to_owned(), what })
     }
 
-    /// How what is here stands to what another Archive says that it has.
-    pub fn judge(&self, path: &str, theirs: &Theirs<'_>) -> Result<Verdict, ArchiveError> {
-        Ok(judge(&self.stand(path)?, self.inventory(path)?.as_ref(), theirs))
+    /// What is here of the item at a path.
+    pub fn mine(&self, path: &str) -> Result<Mine, ArchiveError> {
+        let stand = self.stand(path)?;
+        let (inventory, missing, sound) = match self.content.head(path) {
+            Ok(None) => (None, true, false),
+            Ok(Some(head)) => {
+                let sound = stand.inventory.as_deref() == Some(short(&head.digest));
+                (Inventory::parse(&head.inventory).ok(), false, sound)
+            }
+            Err(KeepError::DamagedInventory { .. }) => (None, false, false),
+            Err(error) => return Err(error.into()),
+        };
+        let destroyed = match stand.state {
+            Some(State::Deleted) => self.item(path)?.item.removed.is_some_and(|removed| removed.purged),
+            _ => false,
+        };
+        Ok(Mine { stand, inventory, missing, sound, destroyed })
     }
 }
 
@@ -157,47 +204,45 @@ impl Archive {
     pub fn prepare_brought(&mut self, brought: &Brought, by: &str) -> Result<Option<Prepared>, ArchiveError> {
         let holdings = &self.holdings;
         let label = brought.item.labels.primary().to_owned();
-        let path = brought.item.object_path().map_err(|error| ArchiveError::Label { label, error })?;
+        let path = brought
+            .item
+            .object_path()
+            .map_err(|error| ArchiveError::Label { label: label.clone(), error })?;
+        let digest = brought.inventories.last().map(|last| Inventory::digest(last)).unwrap_or_default();
+        let theirs = brought.theirs(&digest);
+        let mine = holdings.mine(&path)?;
         // Things may have changed since it was asked for.
-        let verdict = holdings.judge(&path, &brought.theirs())?;
-        let may_go = verdict == Verdict::Altered && brought.overwrite;
+        let verdict = judge(&mine, &theirs);
+        // Equal by its inventory, its files may be damaged.
+        let may_go = brought.overwrite && matches!(verdict, Verdict::Altered | Verdict::Equal);
         if !verdict.brings() && !may_go {
             return Ok(None);
         }
+        check_labels_of(holdings, &brought.item)?;
         let content = &holdings.content;
         content.room()?;
-        let here = holdings.records.item(&path)?;
-        let here_is_none = here.is_none();
-        let base = match here {
-            None => None,
-            Some(record) => {
-                let object = Object::read(&**content, &path)?;
-                object.map(|object| Base {
-                    path: path.clone(),
-                    version: record.version,
-                    inventory: object.inventory,
-                })
-            }
-        };
-        let theirs = brought.theirs();
-        let mut to = (if base.is_some() { Verb::Refresh } else { Verb::Copy }, theirs.state);
-        let mut epoch = brought.epoch.max(holdings.stand(&path)?.epoch);
+        let epoch = brought.epoch.max(mine.stand.epoch);
+        let past = super::stand::past_of(brought.history.clone());
+        if brought.only_tombstone {
+            return self.prepare_tombstone(&path, brought, (epoch, past), by).map(Some);
+        }
+        let base = holdings.records.item(&path)?.map(|record| Base {
+            path: path.clone(),
+            version: record.version,
+            inventory: brought.inventory.clone(),
+        });
+        let mut becomes = (if base.is_some() { Verb::Refresh } else { Verb::Copy }, theirs.state, epoch);
         // Its object was lost here: it is what it was if it comes back as it was, and never more than a Copy otherwise.
-        let lost = holdings.records.last_event(&path)?.filter(|last| here_is_none && last.verb != Verb::Drop);
-        if let Some(last) = lost {
-            let digest = brought.inventories.last().map(|last| Inventory::digest(last)).unwrap_or_default();
+        let last = holdings.records.last_event(&path)?;
+        if let Some(last) = last.filter(|last| mine.missing && last.verb != Verb::Drop) {
             match last.state {
-                _ if short(&digest) == last.inventory => {
-                    to = (Verb::Repair, last.state);
-                    epoch = last.epoch;
-                }
-                State::Original => {
-                    return Err(ArchiveError::Lost { label: brought.item.labels.primary().to_owned() });
-                }
+                _ if short(&digest) == last.inventory => becomes = (Verb::Repair, last.state, last.epoch),
+                State::Original => return Err(ArchiveError::Lost { label }),
                 State::Deleted => return Ok(None),
                 State::Copy => {}
             }
         }
+        let (verb, state, epoch) = becomes;
         let staging = content.stage()?;
         let put = brought.files.iter().try_for_each(|(name, file)| content.put_file(&staging, name, file));
         put.inspect_err(|_| drop(content.discard(&staging)))?;
@@ -211,20 +256,63 @@ impl Archive {
         });
         Ok(Some(Prepared {
             staging,
-            verb: to.0,
+            verb,
             base,
             item: brought.item.clone(),
             metadata: brought.metadata.clone(),
             files: files.collect(),
-            state: to.1,
+            state,
             epoch,
             by: by.to_owned(),
             note: None,
             key: None,
             source: Some(brought.source.clone()),
-            past: super::stand::past_of(brought.history.clone()),
+            past,
             mint: false,
             whole: Some(brought.inventories.clone()),
         }))
     }
+
+    /// A tombstone over what is here, of a copy that had missed more than the removal: nobody is given what was withdrawn.
+    fn prepare_tombstone(
+        &self,
+        path: &str,
+        brought: &Brought,
+        (epoch, past): (u64, Option<String>),
+        by: &str,
+    ) -> Result<Prepared, ArchiveError> {
+        let (holding, object) = self.found(path)?;
+        let base = Base { path: holding.path, version: holding.version, inventory: object.inventory };
+        let removed = brought.item.removed.clone();
+        Ok(Prepared {
+            staging: self.holdings.content.stage()?,
+            verb: Verb::Refresh,
+            base: Some(base),
+            item: Item { files: Vec::new(), target: None, removed, ..object.item },
+            metadata: brought.metadata.clone(),
+            files: Vec::new(),
+            state: State::Deleted,
+            epoch,
+            by: by.to_owned(),
+            note: None,
+            key: None,
+            source: Some(brought.source.clone()),
+            past,
+            mint: false,
+            whole: None,
+        })
+    }
+}
+
+/// Labels of this Archive's own that it has not given out are nobody's, whatever another Archive says.
+fn check_labels_of(holdings: &Holdings, item: &Item) -> Result<(), ArchiveError> {
+    const MOST: usize = 1000;
+    if item.aliases.len() > MOST {
+        let what = format!("{} has more than {MOST} aliases: it is not taken", item.labels.primary());
+        return Err(ArchiveError::Value(what));
+    }
+    let minter = mint::look(&holdings.data)?;
+    let aliases = item.aliases.iter().map(String::as_str);
+    let mut labels = item.labels.iter().chain(aliases).chain(item.metadata.iter());
+    labels.try_for_each(|label| check_not_ahead(&minter, label).map(drop))
 }

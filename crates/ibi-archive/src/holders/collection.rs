@@ -188,11 +188,12 @@ async fn one(
     item: &str,
     progress: &(dyn Fn(u64) + Send + Sync),
 ) -> Result<Fetched, HolderError> {
-    let (held, verdict) = look(here, source, item).await?;
+    let looked = look(here, source, item).await?;
+    let verdict = looked.verdict;
     if !verdict.brings() {
         return Ok((verdict, None));
     }
-    let brought = fetch(here, &data, source, held, &|bytes| progress(bytes)).await?;
+    let brought = fetch(here, &data, source, (item, looked), &|bytes| progress(bytes)).await?;
     Ok((verdict, Some(brought)))
 }
 

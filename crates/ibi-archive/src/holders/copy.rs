@@ -14,8 +14,10 @@ use super::held::Held;
 use super::peer::{Peer, PeerError};
 use crate::ArchiveError;
 use crate::archive::Holdings;
+use crate::audit::Options;
+use crate::dublin_core::DublinCore;
 use crate::item::Item;
-use crate::object::{DESCRIPTION, short};
+use crate::object::{DESCRIPTION, METADATA, short};
 use crate::service::Desk;
 
 /// Bytes of an inventory or a description that is read whole.
@@ -47,39 +49,104 @@ pub struct Source {
     pub peer: Peer,
     /// The operator's word that what was altered here may go.
     pub overwrite: bool,
+    /// The operator's word that this Archive is to be believed, though a copy came from another one.
+    pub word: bool,
+    /// Whether every byte that is here is looked at, too.
+    pub thorough: bool,
+}
+
+impl Source {
+    /// An Archive of which nothing more is said.
+    pub fn new(peer: Peer) -> Self {
+        Self { peer, overwrite: false, word: false, thorough: false }
+    }
+}
+
+/// What an item is there, and how that stands to what is here.
+#[derive(Debug)]
+pub struct Looked {
+    /// What is there.
+    pub held: Held,
+    /// How what is here stands to it.
+    pub verdict: Verdict,
+    /// Whether its removal is all that is brought.
+    only_tombstone: bool,
 }
 
 /// Looks at an item there and here.
-pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<(Held, Verdict), HolderError> {
-    let held = source.peer.held(label).await?;
-    let (stand, ours) = here.look(|here| Ok((here.stand(&held.path)?, here.inventory(&held.path)?)))?;
-    let same = stand.inventory.as_deref() == Some(short(&held.inventory));
-    let theirs = match ours.clone().filter(|_| same) {
+pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Looked, HolderError> {
+    let peer = &source.peer;
+    let held = peer.held(label).await?;
+    let (mine, known) = here.look(|here| Ok((here.mine(&held.path)?, path_of(here, label)?)))?;
+    if known.is_some_and(|known| known != held.path) {
+        return Err(strange(peer, format!("asked for {label}, it tells of {}", held.item)));
+    }
+    let same = mine.sound && mine.stand.inventory.as_deref() == Some(short(&held.inventory));
+    let theirs = match mine.inventory.clone().filter(|_| same) {
         Some(ours) => ours,
         None => {
-            let bytes = small(&source.peer, &held, "inventory.json", &held.inventory).await?;
-            Inventory::parse(&bytes).map_err(|what| strange(&source.peer, what))?
+            let bytes = small(peer, &held, "inventory.json", &held.inventory).await?;
+            Inventory::parse(&bytes).map_err(|what| strange(peer, what))?
         }
     };
-    let purged = held.state == State::Deleted && is_purged(&source.peer, &held, &theirs).await?;
-    let theirs = Theirs { state: held.state, epoch: held.epoch, inventory: &theirs, purged };
-    let verdict = judge(&stand, ours.as_ref(), &theirs);
-    Ok((held, if verdict == Verdict::Altered && source.overwrite { Verdict::Behind } else { verdict }))
+    let purged = held.state == State::Deleted && description(peer, &held, &theirs).await?.is_purged();
+    let told =
+        Theirs { state: held.state, epoch: held.epoch, inventory: &theirs, digest: &held.inventory, purged };
+    let mut verdict = judge(&mine, &told);
+    if source.thorough && matches!(verdict, Verdict::Equal | Verdict::Behind) && is_damaged(here, &held.path)?
+    {
+        verdict = Verdict::Altered;
+    }
+    if verdict == Verdict::Removed && !source.word {
+        // Only who the copy came from is believed: a tombstone is for ever (threats S7, S9).
+        let known = here.look(|here| here.source(&held.path))?;
+        if known.as_deref() != Some(peer.url()) {
+            let (item, url) = (held.item, peer.url().to_owned());
+            return Err(HolderError::NotItsSource { item, url, from: known.unwrap_or_default() });
+        }
+    }
+    if verdict == Verdict::Altered && source.overwrite {
+        verdict = if held.state == State::Deleted { Verdict::Removed } else { Verdict::Behind };
+    }
+    let ours = mine.inventory.as_ref().map_or(0, Inventory::number);
+    let only_tombstone = verdict == Verdict::Removed && !purged && theirs.number() > ours + 1;
+    Ok(Looked { held, verdict, only_tombstone })
 }
 
-/// Fetches an object whole, into a place of its own that outlives an interruption.
+/// Where the item of a label lies here, if it does.
+fn path_of(here: &Holdings, label: &str) -> Result<Option<String>, ArchiveError> {
+    match here.find(label) {
+        Ok((holding, _)) => Ok(Some(holding.path)),
+        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_damaged(here: &impl Here, path: &str) -> Result<bool, ArchiveError> {
+    let options = Options { rate: None, anew: true, tell: &|_| (), progress: &|_| () };
+    let audit = || here.look(|here| here.audit_item(path, &options));
+    Ok(!tokio::task::block_in_place(audit)?.findings.is_empty())
+}
+
+/// Fetches what was looked at, into a place of its own that outlives an interruption.
 pub async fn fetch(
     here: &impl Here,
     data: &Path,
     source: &Source,
-    held: Held,
+    (label, looked): (&str, Looked),
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Brought, HolderError> {
-    let known = here.look(|here| known(here, &held.path))?;
-    let have = |sha512: &str| known.get(sha512).cloned();
-    let place = place(data, &held.path);
+    let Looked { held, only_tombstone, .. } = looked;
     let peer = &source.peer;
-    let fetched = fetch::fetch(peer, &held.item, &held, &have, &place, progress).await?;
+    let fetched = if only_tombstone {
+        tombstone(peer, &held).await?
+    } else {
+        let known = here.look(|here| known(here, &held.path))?;
+        let have = |sha512: &str| known.get(sha512).cloned();
+        fetch::fetch(peer, label, &held, &have, &place(data, &held.path), progress).await?
+    };
     let Fetched { inventory, inventories, files, item, metadata } = fetched;
     let history = held.history.into_iter().map(|mut event| {
         event.at.get_or_insert_with(|| held.archive.clone());
@@ -95,7 +162,22 @@ pub async fn fetch(
         item,
         metadata,
         overwrite: source.overwrite,
+        only_tombstone,
     })
+}
+
+/// What is told of a removed item, without any of its files.
+async fn tombstone(peer: &Peer, held: &Held) -> Result<Fetched, HolderError> {
+    let bytes = small(peer, held, "inventory.json", &held.inventory).await?;
+    let inventory = Inventory::parse(&bytes).map_err(|what| strange(peer, what))?;
+    let item = description(peer, held, &inventory).await?;
+    let metadata = text(peer, held, &inventory, METADATA).await?;
+    let metadata = String::from_utf8(metadata).map_err(|error| strange(peer, error.to_string()))?;
+    let metadata = DublinCore::from_xml(&metadata).map_err(|error| strange(peer, error.to_string()))?;
+    if item.object_path().ok().as_deref() != Some(&held.path) {
+        return Err(strange(peer, format!("it describes {} as {}", held.item, item.labels.primary())));
+    }
+    Ok(Fetched { inventory, inventories: vec![bytes], files: Vec::new(), item, metadata })
 }
 
 /// Throws away what was fetched of an item, once it is here.
@@ -111,12 +193,13 @@ pub async fn bring_in(
     label: &str,
     by: &str,
 ) -> Result<Verdict, HolderError> {
-    let (held, verdict) = look(&**desk, source, label).await?;
+    let looked = look(&**desk, source, label).await?;
+    let verdict = looked.verdict;
     if !verdict.brings() {
         return Ok(verdict);
     }
-    let path = held.path.clone();
-    let brought = fetch(&**desk, desk.data(), source, held, &|_| ()).await?;
+    let path = looked.held.path.clone();
+    let brought = fetch(&**desk, desk.data(), source, (label, looked), &|_| ()).await?;
     let by = by.to_owned();
     desk.change(move |archive| archive.prepare_brought(&brought, &by)).await?;
     clear(desk.data(), &path);
@@ -131,19 +214,22 @@ fn place(data: &Path, path: &str) -> PathBuf {
 /// Where the bytes with each digest lie here, of an item that is here.
 fn known(here: &Holdings, path: &str) -> Result<HashMap<String, PathBuf>, ArchiveError> {
     let object = here.data().join("tree").join(path);
-    let manifest = here.inventory(path)?.map(|inventory| inventory.manifest).unwrap_or_default();
+    let manifest = here.mine(path)?.inventory.map(|inventory| inventory.manifest).unwrap_or_default();
     let first =
         manifest.into_iter().filter_map(|(digest, files)| Some((digest, object.join(files.first()?))));
     Ok(first.collect())
 }
 
-async fn is_purged(peer: &Peer, held: &Held, theirs: &Inventory) -> Result<bool, HolderError> {
-    let description = theirs.files().find(|(name, ..)| *name == DESCRIPTION);
-    let Some((_, digest, Some(place))) = description else {
-        return Err(strange(peer, format!("its inventory has no {DESCRIPTION}")));
+async fn description(peer: &Peer, held: &Held, theirs: &Inventory) -> Result<Item, HolderError> {
+    Item::parse(&text(peer, held, theirs, DESCRIPTION).await?).map_err(|what| strange(peer, what))
+}
+
+async fn text(peer: &Peer, held: &Held, theirs: &Inventory, name: &str) -> Result<Vec<u8>, HolderError> {
+    let found = theirs.files().find(|(logical, ..)| *logical == name);
+    let Some((_, digest, Some(place))) = found else {
+        return Err(strange(peer, format!("its inventory has no {name}")));
     };
-    let item = Item::parse(&small(peer, held, place, digest).await?).map_err(|what| strange(peer, what))?;
-    Ok(item.removed.is_some_and(|removed| removed.purged))
+    small(peer, held, place, digest).await
 }
 
 /// A small file of an object, checked.

@@ -156,11 +156,24 @@ impl Handing {
         {
             return Err(ArchiveError::Granted { label: label.to_owned(), to });
         }
+        if Self::of_label(holdings, label)?.is_empty() {
+            let what = format!("{label} is not being handed over: there is nothing to give up");
+            return Err(ArchiveError::NotHandedOver(what));
+        }
         Self::forget(holdings, label)
+    }
+
+    /// Whether its taker has said that it has the Original.
+    pub fn is_done(&self, holdings: &Holdings) -> Result<bool, ArchiveError> {
+        holdings.has_given(&self.handover)
     }
 
     /// Ends the hand-over of an item, if there is one.
     pub fn forget(holdings: &Holdings, label: &str) -> Result<(), ArchiveError> {
+        Self::of_label(holdings, label)?.iter().try_for_each(|handing| handing.end(holdings.data()))
+    }
+
+    fn of_label(holdings: &Holdings, label: &str) -> Result<Vec<Self>, ArchiveError> {
         let path = match holdings.find(label) {
             Ok((holding, _)) => holding.path,
             // It is no longer here, and a note of it may be.
@@ -169,8 +182,7 @@ impl Handing {
             }
             Err(error) => return Err(error),
         };
-        let all = Self::all(holdings.data())?.into_iter().filter(|handing| handing.path == path);
-        all.into_iter().try_for_each(|handing| handing.end(holdings.data()))
+        Ok(Self::all(holdings.data())?.into_iter().filter(|handing| handing.path == path).collect())
     }
 
     fn write(&self, data: &Path) -> Result<(), ArchiveError> {
@@ -297,11 +309,14 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
         return match say(&peer, &item, &message(Kind::Grant, terms, history)).await? {
             Answer::Accepted => {
                 let (label, name) = (item.clone(), handover.clone());
-                desk.work(move |archive| archive.given(&label, &name, &by)).await?;
+                let waited = desk.work(move |archive| archive.given(&label, &name, &by)).await?;
+                if !waited {
+                    tracing::error!(%item, %to, "ALARM: a taker that was said to be gone has the Original; ask its operator");
+                }
                 Ok(Round::Again)
             }
             Answer::Fetching { said } => Ok(Round::Later(fetching(&to, said))),
-            Answer::Ready => Ok(Round::Again),
+            Answer::Ready => Ok(Round::Later(format!("{to} does not say that it has accepted"))),
         };
     }
     if desk.read()?.has_given(&handover)? {
@@ -333,6 +348,8 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
 }
 
 fn fetching(to: &str, said: Option<String>) -> String {
+    // A stranger's words, as many as a person reads.
+    let said = said.map(|said| said.chars().filter(|c| !c.is_control()).take(500).collect::<String>());
     said.map_or_else(
         || format!("{to} fetches the item"),
         |said| format!("{to} could not fetch the item: {said}"),

@@ -37,6 +37,8 @@ pub struct Stand {
     pub transferable: bool,
     /// The hand-over that was granted, and not answered yet.
     pub granted: Option<String>,
+    /// Whether what is held was fetched from who gives.
+    pub from_giver: bool,
 }
 
 /// Why there is no hand-over.
@@ -66,6 +68,9 @@ pub enum No {
     /// A later hand-over is known.
     #[error("a later hand-over of it is known here")]
     Stale,
+    /// Somebody else has it.
+    #[error("the Archive that the copy here came from says that it has the Original")]
+    OriginalElsewhere,
 }
 
 /// Whether a giver may grant on these terms: if so, it must first be durable that it is a Copy here, in that epoch.
@@ -115,7 +120,7 @@ pub fn take(stand: &Stand, accepted: bool, terms: &Terms) -> Result<Take, No> {
         Some(State::Original) => Err(No::IsOriginal),
         // Also where it was dropped: what came after this grant is remembered. The very epoch of the grant is known here
         // where the Copy was fetched from a giver that had granted already; nobody else can have the Original in it.
-        _ if stand.epoch > terms.epoch => Err(No::Stale),
+        _ if stand.epoch > terms.epoch || (stand.epoch == terms.epoch && !stand.from_giver) => Err(No::Stale),
         Some(State::Copy) if stand.inventory.as_ref() == Some(&terms.inventory) => Ok(Take::Accept),
         Some(State::Copy) | None => Ok(Take::Fetch),
     }

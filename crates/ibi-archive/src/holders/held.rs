@@ -9,6 +9,7 @@ use ibi_store::ocfl::INVENTORY;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{Holding, Holdings};
+use crate::holders::messages::LAST_EPOCH;
 use crate::holders::reading::{Kind, Reading};
 use crate::holders::whole::MOST_VERSIONS;
 use crate::item::Spelling;
@@ -78,6 +79,9 @@ impl Held {
         }
         if self.version == 0 || self.version as usize > MOST_VERSIONS {
             return Err(format!("it tells of {} versions", self.version));
+        }
+        if !(1..=LAST_EPOCH).contains(&self.epoch) {
+            return Err(format!("it tells of an epoch {}, which cannot be", self.epoch));
         }
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if self.inventory.len() != 128 || !self.inventory.bytes().all(is_digit) {

@@ -24,6 +24,30 @@ pub struct Message {
     pub history: Vec<told::Event>,
 }
 
+/// The highest epoch that is believed: JSON has no larger whole numbers that all programs read alike.
+pub(super) const LAST_EPOCH: u64 = 1 << 53;
+
+impl Message {
+    /// Whether it is what a giver says.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let Terms { handover, epoch, inventory } = &self.terms;
+        let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if handover.is_empty() || handover.len() > 64 || !is_name(handover) {
+            return Err("the name of a hand-over is 1 to 64 letters and digits");
+        }
+        if !(1..=LAST_EPOCH).contains(epoch) {
+            return Err("there is no such epoch");
+        }
+        if inventory.len() != 32 || !is_name(inventory) {
+            return Err("the inventory is told by the first 32 hex digits of its SHA-512");
+        }
+        if self.by.len() > 200 || self.from.len() > 300 || self.history.len() > 10_000 {
+            return Err("it says too much");
+        }
+        Ok(())
+    }
+}
+
 /// A step of the giver's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

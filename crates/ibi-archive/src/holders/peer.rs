@@ -318,6 +318,8 @@ impl Peer {
             Err(_) if is_plain && status == StatusCode::INTERNAL_SERVER_ERROR => {
                 told(String::from_utf8_lossy(&bytes).trim_end())
             }
+            // A proxy before an Archive that is being started anew.
+            Err(_) if status.is_server_error() => "without a reason".to_owned(),
             Err(_) => return self.not_an_archive(format!("{} without a reason", status.as_u16())),
         };
         match status {

@@ -202,7 +202,14 @@ async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: 
         comparison.report.alarms.push(alarm(INVENTORY));
         return;
     };
+    // An inventory and its sidecar are one thing.
+    let mut both = std::collections::BTreeSet::new();
     for file in files {
+        both.insert(file.to_owned());
+        both.extend(file.strip_suffix(INVENTORY).map(|folder| format!("{folder}{SIDECAR}")));
+        both.extend(file.strip_suffix(SIDECAR).map(|folder| format!("{folder}{INVENTORY}")));
+    }
+    for file in &both {
         match bytes_of(known, &inventory, holders, data, file).await {
             Some(repair) => {
                 comparison.report.repaired.push(repair.file.clone());

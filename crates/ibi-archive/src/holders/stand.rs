@@ -40,7 +40,17 @@ impl Holdings {
             restored: self.restored,
             transferable,
             granted: granted.map(|key| key.strip_prefix("grant:").unwrap_or(key).to_owned()),
+            from_giver: false,
         })
+    }
+
+    /// The same, for a hand-over from a giver.
+    pub fn stand_to(&self, path: &str, giver: &str) -> Result<Stand, ArchiveError> {
+        let events = self.records.events(path)?;
+        // Also of what was dropped since.
+        let came = events.iter().rev().find(|event| matches!(event.verb, Verb::Copy | Verb::Refresh));
+        let from_giver = came.is_some_and(|event| event.source.as_deref() == Some(giver));
+        Ok(Stand { from_giver, ..self.stand(path)? })
     }
 
     /// What was granted here and not answered yet, and to whom.
@@ -80,7 +90,7 @@ impl Holdings {
         let stand = self.stand(&holding.path)?;
         handover::may_offer(&stand).map_err(|no| self.no_handover(label, &holding.path, no))?;
         let inventory = stand.inventory.unwrap_or_default();
-        Ok((holding, Terms { handover, epoch: stand.epoch + 1, inventory }))
+        Ok((holding, Terms { handover, epoch: stand.epoch.saturating_add(1), inventory }))
     }
 
     /// Why there is no hand-over, told to a person.
@@ -132,7 +142,7 @@ impl Archive {
             Some((holding, _)) => holding.path.clone(),
             None => crate::item::Spelling::parse(label).map(|label| label.folded).unwrap_or_default(),
         };
-        let stand = self.holdings.stand(&path)?;
+        let stand = self.holdings.stand_to(&path, from.url)?;
         let take = handover::take(&stand, accepted, terms)
             .map_err(|no| self.holdings.no_handover(label, &path, no))?;
         let Some((holding, object)) = found.filter(|_| take == Take::Accept) else { return Ok(take) };
@@ -150,16 +160,16 @@ impl Archive {
         Ok(Take::Accepted)
     }
 
-    /// Step 4 of a hand-over: the taker has it.
-    pub fn given(&mut self, label: &str, handover: &str, by: &str) -> Result<(), ArchiveError> {
+    /// Step 4 of a hand-over: the taker has it. Tells whether that was waited for.
+    pub fn given(&mut self, label: &str, handover: &str, by: &str) -> Result<bool, ArchiveError> {
         let (holding, object) = self.found(label)?;
         if self.holdings.stand(&holding.path)?.granted.as_deref() != Some(handover) {
-            return Ok(());
+            return Ok(false);
         }
         let to = self.holdings.given_to(&holding.path)?;
         let key = Some(format!("given:{handover}"));
         let restated = Restated { to, key, ..Restated::new(Verb::Given, State::Copy, holding.epoch, by) };
-        self.restate(&holding.path, &object, restated)
+        self.restate(&holding.path, &object, restated).map(|()| true)
     }
 
     /// The operator's word that the taker is gone for ever: the Original is here again, in a later epoch.
@@ -171,15 +181,17 @@ impl Archive {
                 "{label} is not being handed over: there is no taker to wait for. `ibi archive update {label} --original` \
                  declares a Copy the Original"
             );
-            return Err(ArchiveError::Value(what));
+            return Err(ArchiveError::NotHandedOver(what));
         }
         if stand.restored {
             return Err(ArchiveError::Restored);
         }
         let to = self.holdings.given_to(&holding.path)?.unwrap_or_default();
         let note = Some(format!("the taker {to} is gone for ever"));
-        let restated =
-            Restated { note, ..Restated::new(Verb::Declare, State::Original, stand.epoch + 1, by) };
+        let restated = Restated {
+            note,
+            ..Restated::new(Verb::Declare, State::Original, stand.epoch.saturating_add(1), by)
+        };
         self.restate(&holding.path, &object, restated)
     }
 
@@ -188,7 +200,7 @@ impl Archive {
         let (holding, _) = self.holdings.find(label)?;
         let stand = self.holdings.stand(&holding.path)?;
         handover::may_drop(&stand).map_err(|no| match no {
-            No::IsOriginal => ArchiveError::Value(format!(
+            No::IsOriginal => ArchiveError::NotHandedOver(format!(
                 "{label} is the Original: it is handed over (`ibi archive transfer`) or removed (`ibi archive remove`)"
             )),
             No::Removed => ArchiveError::Removed { label: label.to_owned() },

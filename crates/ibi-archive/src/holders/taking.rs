@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::copy::{Source, bring_in};
-use super::handover::{Take, take};
+use super::handover::{No, Take, take};
 use super::messages::{Answer, Kind, Message};
 use super::peer::Peer;
 use super::stand::{Given, past_of};
 use super::{HolderError, Verdict};
+use ibi_store::journal::State;
+
 use crate::service::Desk;
 use crate::{ArchiveError, item};
 
-/// Items that are fetched for hand-overs at a time; others are fetched when they are offered again.
+/// Items that are fetched for the hand-overs of one token at a time; others are fetched when they are offered again.
 const MOST: usize = 8;
 
 /// What is being fetched, and why the last try of others failed.
@@ -21,11 +23,21 @@ pub struct Taking(Mutex<HashMap<String, Fetching>>);
 
 #[derive(Debug, PartialEq, Eq)]
 enum Fetching {
-    Now,
+    /// Whose token it is for.
+    Now(String),
     Failed(String),
 }
 
 impl Taking {
+    /// Whether somebody else says that it has the Original: who the copy here came from, if that is not the giver.
+    async fn is_elsewhere(desk: &Desk, label: &str, path: &str, giver: &str) -> Result<bool, HolderError> {
+        let source = desk.read()?.source(path)?.filter(|source| source != giver);
+        let Some(source) = source else { return Ok(false) };
+        // Who does not answer says nothing: the giver is known by its token.
+        let held = Peer::new(&source, None)?.held(label).await;
+        Ok(held.is_ok_and(|held| held.state == State::Original))
+    }
+
     /// Answers a giver; `token` is the name of the token that it has from us.
     pub async fn answer(
         self: &Arc<Self>,
@@ -34,14 +46,20 @@ impl Taking {
         message: Message,
         token: &str,
     ) -> Result<Answer, HolderError> {
+        message.check().map_err(|what| ArchiveError::Value(what.to_owned()))?;
         let path = path_of(desk, &label)?;
+        let giver = Peer::new(&message.from, None)?.url().to_owned();
+        let message = Message { from: giver, ..message };
         let Message { terms, .. } = &message;
         let next = {
             let holdings = desk.read()?;
             let accepted = holdings.has_accepted(&terms.handover)?;
-            let next = take(&holdings.stand(&path)?, accepted, terms);
+            let next = take(&holdings.stand_to(&path, &message.from)?, accepted, terms);
             next.map_err(|no| holdings.no_handover(&label, &path, no))?
         };
+        if next != Take::Accepted && Self::is_elsewhere(desk, &label, &path, &message.from).await? {
+            return Err(desk.read()?.no_handover(&label, &path, No::OriginalElsewhere).into());
+        }
         match (next, message.message) {
             (Take::Accepted, _) => Ok(Answer::Accepted),
             (Take::Accept, Kind::Offer) => Ok(Answer::Ready),
@@ -80,18 +98,19 @@ impl Taking {
         let peer = Peer::new(&message.from, message.pass)?;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let said = match known.get(&label) {
-            Some(Fetching::Now) => return Ok(Answer::Fetching { said: None }),
+            Some(Fetching::Now(_)) => return Ok(Answer::Fetching { said: None }),
             Some(Fetching::Failed(said)) => Some(said.clone()),
             None => None,
         };
-        if known.values().filter(|fetching| **fetching == Fetching::Now).count() >= MOST {
+        let mine = |fetching: &&Fetching| matches!(fetching, Fetching::Now(by) if by == token);
+        if known.values().filter(mine).count() >= MOST {
             return Ok(Answer::Fetching { said: Some("it fetches others first".to_owned()) });
         }
-        known.retain(|_, fetching| *fetching == Fetching::Now);
-        known.insert(label.clone(), Fetching::Now);
+        known.retain(|_, fetching| matches!(fetching, Fetching::Now(_)));
+        known.insert(label.clone(), Fetching::Now(token.to_owned()));
         let (taking, desk, by) = (Arc::clone(self), Arc::clone(desk), token.to_owned());
         tokio::spawn(async move {
-            let brought = bring_in(&desk, &Source { peer, overwrite: false }, &label, &by).await;
+            let brought = bring_in(&desk, &Source::new(peer), &label, &by).await;
             let failed = match brought {
                 Ok(Verdict::New | Verdict::Behind | Verdict::Equal) => None,
                 Ok(other) => Some(format!("what is there is {}", other.name())),

@@ -181,6 +181,7 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
         | ArchiveError::RemoveCopy { .. }
         | ArchiveError::Granted { .. }
         | ArchiveError::NoHandover { .. }
+        | ArchiveError::NotHandedOver(_)
         | ArchiveError::Ambiguous { .. } => Problem::conflict(error.to_string()),
         ArchiveError::Keep(_) | ArchiveError::Io { .. } | ArchiveError::DamagedObject { .. } => {
             tracing::error!(%error, "failed");

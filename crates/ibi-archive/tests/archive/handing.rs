@@ -46,6 +46,7 @@ fn brought(archive: &Archive, label: &str) -> Brought {
         item,
         metadata: holding.metadata.clone(),
         overwrite: false,
+        only_tombstone: false,
     }
 }
 

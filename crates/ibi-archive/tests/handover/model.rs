@@ -76,6 +76,8 @@ impl Archive {
             restored: self.restored,
             transferable: bounds.transferable,
             granted: (self.granted > 0).then(|| self.granted.to_string()),
+            // There are two: what one has came from the other.
+            from_giver: true,
         }
     }
 

@@ -142,7 +142,7 @@ impl Tree {
             changed.push(to);
             return Ok(());
         }
-        if publication.instead {
+        if publication.instead && to.exists() {
             disk::rename(&to, &place.join("old"))?;
         } else {
             if !self.is_free(publication.object)? {

@@ -77,7 +77,8 @@ async fn copy(site: Arc<Site>, label: String, request: Request) -> Result<Respon
     let token = allowed(&site, request.headers(), Role::Operator)?;
     let (From { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
     let from = from.ok_or_else(|| Problem::bad_request("say `from`: the URL of the Archive that has it"))?;
-    bring(&site, &label, &from, theirs, overwrite, &token.name).await
+    let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
+    bring(&site, &label, Source { overwrite, ..Source::new(peer) }, &token.name).await
 }
 
 /// Brings a copy up to date from where it came, or from another Archive.
@@ -89,24 +90,17 @@ async fn refresh(site: Arc<Site>, label: String, request: Request) -> Result<Res
         let (holding, _) = holdings.find(&label).map_err(refused)?;
         holdings.source(&holding.path).map_err(refused)?
     };
+    let word = from.is_some();
     let from = from.or(source).ok_or_else(|| {
         Problem::conflict(format!(
             "{label} did not come from another Archive: say `from`, the URL of one that has it"
         ))
     })?;
-    bring(&site, &label, &from, theirs, overwrite, &token.name).await
+    let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
+    bring(&site, &label, Source { peer, overwrite, word, thorough: true }, &token.name).await
 }
 
-async fn bring(
-    site: &Arc<Site>,
-    label: &str,
-    from: &str,
-    token: Option<String>,
-    overwrite: bool,
-    by: &str,
-) -> Result<Response, Problem> {
-    let peer = Peer::new(from, token).map_err(|error| holder(error.into()))?;
-    let source = Source { peer, overwrite };
+async fn bring(site: &Arc<Site>, label: &str, source: Source, by: &str) -> Result<Response, Problem> {
     let found = bring_in(&site.desk, &source, label, by).await.map_err(holder)?;
     let told = json!({ "item": label, "source": source.peer.url(), "found": found.name(), "brought": found.brings() });
     let status = match found {
@@ -236,6 +230,7 @@ fn holder(error: HolderError) -> Problem {
         }
         HolderError::Peer(error) => elsewhere(&error),
         HolderError::Fetch(error) => elsewhere(&error),
+        error @ HolderError::NotItsSource { .. } => Problem::conflict(error.to_string()),
     }
 }
 

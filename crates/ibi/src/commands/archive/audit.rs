@@ -109,6 +109,10 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
     let peers =
         command.with.iter().map(|url| holders::peer(url, &command.theirs)).collect::<Result<_, _>>()?;
     let token = holders::token(&command.theirs)?;
+    if command.with.len() > 1 && token.is_some() {
+        let what = "a token is for one Archive: compare with that one by itself";
+        return Err(Failure::Usage(what.to_owned()));
+    }
     let comparison = holders::waiting(async {
         Ok(repair::compare(&here, &data, label, peers, token, command.repair).await?)
     })?;
@@ -138,13 +142,14 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
         say(format_args!("{}", printable(error)));
     }
     report.alarms.iter().for_each(|alarm| say(format_args!("ALARM: {}", printable(alarm))));
-    let damaged = report.findings.len() - report.repaired.len();
+    let is_left = |finding: &&Finding| !report.repaired.contains(&finding.file);
+    let left = report.findings.iter().filter(is_left).count();
     say(format_args!(
         "{} wrong here, {} put right; {} holders compared, {} alarms",
         report.findings.len(),
-        report.repaired.len(),
+        report.findings.len() - left,
         report.holders.len(),
         report.alarms.len()
     ));
-    Ok(Answer::from(damaged == 0 && report.alarms.is_empty()))
+    Ok(Answer::from(left == 0 && report.alarms.is_empty()))
 }

@@ -1,12 +1,14 @@
 //! `ibi archive copy` and `refresh`.
 
+use std::collections::HashMap;
+
 use ibi_archive::Holdings;
 use ibi_archive::holders::collection::{self, Which};
 use ibi_archive::holders::copy::Source;
 use ibi_archive::keep::State;
 
 use crate::cli::holders::{Copy, Refresh};
-use crate::commands::archive::holders::{bring, peer, waiting};
+use crate::commands::archive::holders::{bring, peer, token, waiting};
 use crate::commands::archive::open_to_read;
 use crate::exit::{Answer, Failure};
 use crate::io::say;
@@ -37,7 +39,7 @@ pub(crate) fn copy(command: &Copy) -> Result<Answer, Failure> {
         if items.is_empty() {
             say(format_args!("{} has no such item", peer.url()));
         }
-        let source = Source { peer, overwrite: false };
+        let source = Source::new(peer);
         bring(&data, items.into_iter().map(|item| (item, source.clone())).collect(), command.json).await
     })
 }
@@ -52,7 +54,7 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
         }
         None => copies(&holdings)?,
     };
-    let mut items = Vec::new();
+    let (mut items, mut sources) = (Vec::new(), std::collections::BTreeSet::new());
     for (item, path) in copies {
         let source = match &command.from {
             Some(from) => Some(from.clone()),
@@ -60,8 +62,8 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
         };
         match source {
             Some(url) => {
-                let source = Source { peer: peer(&url, &command.theirs)?, overwrite: command.overwrite };
-                items.push((item, source));
+                sources.insert(url.clone());
+                items.push((item, url));
             }
             None if command.ibi.is_some() => {
                 return Err(Failure::Usage(format!(
@@ -72,17 +74,35 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
         }
     }
     drop(holdings);
-    waiting(bring(&data, items, command.json))
+    // A token is a secret between two.
+    if sources.len() > 1 && token(&command.theirs)?.is_some() {
+        return Err(Failure::Usage(format!(
+            "the copies come from {} Archives, and a token is for one of them: name that with --from",
+            sources.len()
+        )));
+    }
+    let (word, thorough) = (command.from.is_some(), command.ibi.is_some());
+    let source = |url: &String| -> Result<(String, Source), Failure> {
+        let peer = peer(url, &command.theirs)?;
+        Ok((url.clone(), Source { peer, overwrite: command.overwrite, word, thorough }))
+    };
+    let sources = sources.iter().map(source).collect::<Result<HashMap<_, _>, _>>()?;
+    let items = items.into_iter().filter_map(|(item, url)| Some((item, sources.get(&url)?.clone())));
+    waiting(bring(&data, items.collect(), command.json))
 }
 
-/// All copies that are here.
+/// All copies that are here, and tombstones of some.
 fn copies(holdings: &Holdings) -> Result<Vec<(String, String)>, Failure> {
     let (mut copies, mut after) = (Vec::new(), String::new());
     loop {
         let page = holdings.list(&after, PAGE)?;
         let Some(last) = page.last() else { return Ok(copies) };
         after.clone_from(&last.path);
-        let found = page.into_iter().filter(|holding| holding.state == State::Copy);
+        // Also what was removed: its bytes may have been destroyed since.
+        let found = page.into_iter().filter(|holding| {
+            let removed = holding.item.removed.as_ref();
+            holding.state == State::Copy || removed.is_some_and(|removed| !removed.purged)
+        });
         copies.extend(found.map(|holding| (holding.item.labels.primary().to_owned(), holding.path)));
     }
 }

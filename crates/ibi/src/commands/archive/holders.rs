@@ -83,7 +83,7 @@ fn print(output: &mut Output, outcome: &Outcome, json: bool) -> Result<(), Failu
     if json {
         output.json(outcome)?;
     } else {
-        let found = outcome.found.unwrap_or("error");
+        let found = outcome.found.filter(|_| outcome.error.is_none()).unwrap_or("error");
         output.text(format_args!("{found}\t{}\n", printable(&outcome.item)))?;
     }
     if let Some(error) = &outcome.error {

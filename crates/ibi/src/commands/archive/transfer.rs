@@ -53,6 +53,12 @@ pub(crate) fn transfer(command: &Transfer) -> Result<Answer, Failure> {
         }
         std::thread::sleep(OFTEN);
     }
+    let holdings = open_to_read(&data)?;
+    if !handing.is_done(&holdings)? {
+        return Err(Failure::NotSure(
+            "it was given up, or another hand-over took its place, meanwhile".to_owned(),
+        ));
+    }
     told(command, "handed over")
 }
 

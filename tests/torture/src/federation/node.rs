@@ -1,0 +1,167 @@
+//! One Archive of the ten: its folder, its server, and what it is asked.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::Patience;
+use super::asking::{Answer, ask, number, text};
+use crate::machine::{Ended, Machine, finish};
+
+/// For a server to come on line or to leave, on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Node {
+    ibi: String,
+    pub data: PathBuf,
+    pub log: PathBuf,
+    port: u16,
+    pub url: String,
+    operator: String,
+    /// What each of the others is known by here.
+    pub holders: Vec<String>,
+    server: Mutex<Option<Child>>,
+}
+
+/// How an item stands at an Archive.
+pub struct Stand {
+    pub state: String,
+    pub epoch: u64,
+    pub source: Option<String>,
+    pub whole: String,
+}
+
+impl Node {
+    /// A new Archive, with tokens for so many others.
+    pub fn new(machine: &Machine, ibi: &str, number: usize, others: usize) -> Self {
+        let folder = machine.home.join("federation");
+        fs::create_dir_all(&folder).expect("room");
+        // Free just now; nobody else here is given it soon.
+        let free =
+            TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr()).expect("a free port");
+        let port = free.port();
+        let mut node = Self {
+            ibi: ibi.to_owned(),
+            data: folder.join(format!("{number}")),
+            log: folder.join(format!("{number}.log")),
+            port,
+            url: format!("http://127.0.0.1:{port}"),
+            operator: String::new(),
+            holders: Vec::new(),
+            server: Mutex::default(),
+        };
+        let host = format!("n{number}.{}", machine.host());
+        node.must(&["archive", "init", "--host", &host, "--allow-private"]);
+        node.operator = node.token("operator", "operator");
+        node.holders = (0..others).map(|other| node.token("holder", &format!("n{other}"))).collect();
+        node
+    }
+
+    fn token(&self, role: &str, name: &str) -> String {
+        let said = self.must(&["archive", "token", "create", "--role", role, "--name", name]);
+        said.lines().last().unwrap_or_default().to_owned()
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.ibi);
+        command.args(arguments).arg("--data").arg(&self.data);
+        command
+    }
+
+    /// A command that may be refused.
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        finish(&mut self.command(arguments))
+    }
+
+    /// One that may not.
+    pub fn must(&self, arguments: &[&str]) -> String {
+        let ended = self.run(arguments);
+        assert_eq!(ended.status, Some(0), "{arguments:?}: {}", ended.said);
+        ended.printed
+    }
+
+    /// Asks its API, as its operator.
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> Option<Answer> {
+        ask(self.port, method, path, &self.operator, body)
+    }
+
+    /// How an item stands here; nothing if it is not here, or nobody answers.
+    pub fn stand(&self, item: &str) -> Option<Stand> {
+        let answer = self.ask("GET", &format!("/items/{item}/transfer"), "")?;
+        let whole = answer.body;
+        let source = text(&whole, "source").map(str::to_owned);
+        Some(Stand {
+            state: text(&whole, "state")?.to_owned(),
+            epoch: number(&whole, "epoch")?,
+            source,
+            whole,
+        })
+        .filter(|_| answer.status == 200)
+    }
+
+    /// Puts it on line.
+    pub fn start(&self) -> Result<(), String> {
+        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        self.start_in(&mut server)
+    }
+
+    fn start_in(&self, server: &mut Option<Child>) -> Result<(), String> {
+        let log = File::options().create(true).append(true).open(&self.log).expect("room");
+        let listen = format!("127.0.0.1:{}", self.port);
+        let mut command = self.command(&["archive", "serve", "--listen", &listen]);
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("it starts");
+        let child = server.insert(child);
+        let time = Patience::new(PATIENCE);
+        while time.lasts() {
+            if self.ask("GET", "/items?limit=1", "").is_some() {
+                return Ok(());
+            }
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(format!("{} does not come on line: {status}", self.data.display()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(format!("{} does not come on line", self.data.display()))
+    }
+
+    /// Takes it off line: kindly, or with kill -9. If it is to come back, that is after a pause.
+    pub fn stop(&self, kindly: bool, back: Option<Duration>) -> Result<(), String> {
+        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stopped = Ok(());
+        if let Some(mut child) = server.take() {
+            if kindly {
+                stopped = leave(&mut child).map_err(|why| format!("{}: {why}", self.data.display()));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let Some(pause) = back else { return stopped };
+        std::thread::sleep(pause);
+        self.start_in(&mut server).and(stopped)
+    }
+}
+
+/// Told to stop, a server does.
+fn leave(child: &mut Child) -> Result<(), String> {
+    let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(told.is_ok_and(|told| told.success()), "our own child");
+    let time = Patience::new(PATIENCE);
+    while time.lasts() {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("told to stop, it ended with {status}")),
+            _ => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    Err("told to stop, it does not".to_owned())
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.stop(false, None);
+    }
+}
