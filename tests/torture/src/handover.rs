@@ -43,8 +43,11 @@ pub fn kill(machine: &Machine, number: usize) -> Figures {
         return figures;
     }
     if hasty {
-        // All over the place, so that something is found soon.
+        // All over the place, so that something is found soon; and first where what counts becomes durable.
         plans = spread(plans.len(), plans.len()).into_iter().map(|index| plans[index]).collect();
+        let calls = figures.calls;
+        let is_late = |plan: &Plan| plan.at * 4 > calls[plan.who as usize] * 3 && plan.who != Who::Command;
+        plans.sort_by_key(|plan| !is_late(plan) || plan.trouble != Trouble::Kill || plan.twice > 0);
     }
     let (next, all) = (AtomicUsize::new(0), Mutex::new(figures));
     std::thread::scope(|scope| {
