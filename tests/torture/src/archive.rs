@@ -2,7 +2,7 @@
 
 mod calls;
 mod clock;
-mod collection;
+pub mod collection;
 mod ext4;
 mod flips;
 mod full;
@@ -13,7 +13,7 @@ mod kill;
 mod restore;
 mod sync;
 mod tally;
-mod trial;
+pub mod trial;
 
 pub use tally::Tally;
 use trial::Trial;

@@ -209,6 +209,12 @@ pub fn kill_after(command: &mut Command, after: Duration, patience: Duration) ->
     }
 }
 
+/// Measures how long something takes here; the programs that are tortured have clocks of their own.
+#[expect(clippy::disallowed_methods, reason = "it is for waiting, and no test stops it")]
+pub fn stopwatch() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
 /// Random numbers from a seed.
 pub struct Chance(pub u64);
 

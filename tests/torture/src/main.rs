@@ -4,10 +4,13 @@
 //! `ibi-torture SCENARIO IBI ROUNDS SEED`: prints one line of figures. The exit status is 0 when nothing went wrong, 1
 //! when something did. For the minter: no label was printed twice and, where clocks were stepped by at most 3 s, nine
 //! starts of ten gave labels. For the Archive (`archive-…`): no acknowledged change was lost, none was there in part, no
-//! damaged byte was given out. For ten Archives (`federation`): every item has one Original, or was removed. Run on a control, a build without one of the safeguards, it must end with 1.
+//! damaged byte was given out. For hand-overs between two Archives (`handover-kill`): never two Originals, never bytes in fewer
+//! places, and each ended by itself. For ten Archives (`federation`): every item has one Original, or was removed. Run on a
+//! control, a build without one of the safeguards, it must end with 1.
 
 mod archive;
 mod federation;
+mod handover;
 mod ledger;
 mod machine;
 mod powercut;
@@ -19,7 +22,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [scenario, ibi, rounds, seed] = &arguments[..] else {
         eprintln!(
-            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock|federation IBI ROUNDS SEED"
+            "usage: ibi-torture [archive-]kill|power|ext4|sync|full|flips|restore|clock|init|federation, or handover-kill, IBI \
+             ROUNDS SEED"
         );
         return ExitCode::from(2);
     };
@@ -29,6 +33,11 @@ fn main() -> ExitCode {
         let tally = archive::play(scenario, machine, rounds);
         println!("archive {scenario:<8} seed {seed}: {tally}");
         return if tally.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if scenario == "handover-kill" {
+        let figures = handover::kill(&machine, rounds);
+        println!("{scenario} seed {seed}: {figures}");
+        return if figures.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     if let "federation" | "federation-planted" = scenario.as_str() {
         let count = federation::play(machine, rounds, scenario.ends_with("planted"));

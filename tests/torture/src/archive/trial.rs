@@ -142,7 +142,11 @@ impl Trial {
 
 /// Copies a folder, in the place of what was there.
 pub fn copy_folder(from: &Path, to: &Path) {
+    assert!(is_copied(from, to), "{} cannot be copied", from.display());
+}
+
+/// The same, of a folder that may change meanwhile: whether it was copied whole.
+pub fn is_copied(from: &Path, to: &Path) -> bool {
     let _ = fs::remove_dir_all(to);
-    let copied = Command::new("cp").arg("-a").args([from, to]).status();
-    assert!(copied.is_ok_and(|status| status.success()), "{} cannot be copied", from.display());
+    Command::new("cp").arg("-a").args([from, to]).output().is_ok_and(|output| output.status.success())
 }
