@@ -31,6 +31,11 @@ pub mod whole;
 
 pub use bring::Verdict;
 
+/// Where what is fetched of an item lies until it is whole. Labels have no character that a name may not have but the slash.
+pub(crate) fn place(data: &std::path::Path, path: &str) -> std::path::PathBuf {
+    data.join("service/copies").join(path.replace('/', "+"))
+}
+
 /// How an item stands here, and how its hand-over goes, for programs (`docs/formats/holders.md`).
 #[cfg(feature = "web")]
 pub fn stand_of(holdings: &crate::Holdings, label: &str) -> Result<serde_json::Value, crate::ArchiveError> {

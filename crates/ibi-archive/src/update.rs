@@ -191,6 +191,10 @@ impl Archive {
         if holding.state == State::Deleted && (!purge || purged) {
             return Err(ArchiveError::Removed { label: label.to_owned() });
         }
+        if purge {
+            // What a copy had fetched of it, and a kill left there.
+            let _ = std::fs::remove_dir_all(crate::holders::place(&self.holdings.data, &holding.path));
+        }
         let at = self.now().to_string();
         // What was removed before stays removed since then, and for that reason; the history tells of the purge.
         let before = object.item.removed.clone();

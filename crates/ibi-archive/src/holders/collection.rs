@@ -191,6 +191,8 @@ async fn one(
     let looked = look(here, source, item).await?;
     let verdict = looked.verdict;
     if !verdict.brings() {
+        // A kill may have left what was fetched before.
+        super::copy::clear(&data, &looked.held.path);
         return Ok((verdict, None));
     }
     let brought = fetch(here, &data, source, (item, looked), &|bytes| progress(bytes)).await?;

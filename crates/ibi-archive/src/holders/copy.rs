@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibi_store::journal::State;
 use ibi_store::ocfl::Inventory;
 
-use super::HolderError;
 use super::bring::{Brought, Theirs, Verdict, judge};
 use super::fetch::{self, Fetched};
 use super::held::Held;
 use super::peer::{Peer, PeerError};
+use super::{HolderError, place};
 use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::audit::Options;
@@ -195,20 +195,17 @@ pub async fn bring_in(
 ) -> Result<Verdict, HolderError> {
     let looked = look(&**desk, source, label).await?;
     let verdict = looked.verdict;
+    let path = looked.held.path.clone();
     if !verdict.brings() {
+        // A kill may have left what was fetched before.
+        clear(desk.data(), &path);
         return Ok(verdict);
     }
-    let path = looked.held.path.clone();
     let brought = fetch(&**desk, desk.data(), source, (label, looked), &|_| ()).await?;
     let by = by.to_owned();
     desk.change(move |archive| archive.prepare_brought(&brought, &by)).await?;
     clear(desk.data(), &path);
     Ok(verdict)
-}
-
-/// Where what is fetched of an item lies until it is whole. Labels have no character that a name may not have but the slash.
-fn place(data: &Path, path: &str) -> PathBuf {
-    data.join("service/copies").join(path.replace('/', "+"))
 }
 
 /// Where the bytes with each digest lie here, of an item that is here.

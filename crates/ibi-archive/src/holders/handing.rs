@@ -101,6 +101,7 @@ impl Handing {
             said: None,
             failed: false,
         };
+        sweep(holdings.data());
         handing.write(holdings.data())?;
         Ok(handing)
     }
@@ -114,7 +115,10 @@ impl Handing {
             Err(error) => return Err(ArchiveError::io("read", &folder)(error)),
         };
         let mut all = Vec::new();
-        for entry in entries.flatten() {
+        // What was not written whole is beside it under another name, and was not begun.
+        let entries =
+            entries.flatten().filter(|entry| entry.path().extension().is_some_and(|end| end == "json"));
+        for entry in entries {
             // One that is just being ended is gone; one of a newer program is that program's.
             let read = std::fs::read(entry.path()).ok();
             let read = read.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
@@ -186,6 +190,8 @@ impl Handing {
     /// Ends it.
     pub fn end(&self, data: &Path) -> Result<(), ArchiveError> {
         let place = self.place(data);
+        // Left there by who was killed while noting how it goes.
+        let _ = std::fs::remove_file(place.with_extension("new"));
         match std::fs::remove_file(&place) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(ArchiveError::io("remove", &place)(error))
@@ -196,6 +202,15 @@ impl Handing {
 
     fn place(&self, data: &Path) -> PathBuf {
         folder(data).join(format!("{}.json", self.handover))
+    }
+}
+
+/// Throws away what was left by who was killed before it had begun a hand-over: a token may be in it. Only who has the Archive
+/// to write notes hand-overs, so that nobody is writing them.
+fn sweep(data: &Path) {
+    let entries = std::fs::read_dir(folder(data)).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "new")) {
+        let _ = std::fs::remove_file(entry.path());
     }
 }
 

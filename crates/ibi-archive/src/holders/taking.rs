@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::copy::{Source, bring_in};
+use super::copy::{Source, bring_in, clear};
 use super::handover::{No, Take, take};
 use super::messages::{Answer, Kind, Message};
 use super::peer::Peer;
@@ -59,6 +59,10 @@ impl Taking {
         };
         if next != Take::Accepted && Self::is_elsewhere(desk, &label, &path, &message.from).await? {
             return Err(desk.read()?.no_handover(&label, &path, No::OriginalElsewhere).into());
+        }
+        if next != Take::Fetch {
+            // All is here: a kill may have left what was fetched, and nobody fetches it again.
+            clear(desk.data(), &path);
         }
         match (next, message.message) {
             (Take::Accepted, _) => Ok(Answer::Accepted),
