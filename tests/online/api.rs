@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "03eead70bef247b865bf2f4f8bb863b0e7fbd7585a401f280ab07180676a271f";
+const FROZEN: &str = "90a8e0455c08eb05c89167476b10a929e843e93868d7849c02fac8ebcc755e0d";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

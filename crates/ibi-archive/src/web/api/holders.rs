@@ -235,5 +235,7 @@ fn holder(error: HolderError) -> Problem {
 }
 
 fn elsewhere(error: &dyn std::error::Error) -> Problem {
-    Problem::new(StatusCode::BAD_GATEWAY, "other-archive", "The other Archive", error.to_string())
+    // Not a failure of this one: nothing is wrong with it.
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Problem::new(status, "other-archive", "The other Archive", error.to_string())
 }
