@@ -31,7 +31,12 @@ pub fn borrow(data: &Path) -> io::Result<Option<Borrowed>> {
         Err(error) => return Err(error),
     };
     let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line)?;
+    match BufReader::new(&stream).read_line(&mut line) {
+        // Killed meanwhile, it has nothing any more.
+        Ok(0) => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+        read => drop(read?),
+    }
     if line != YOURS {
         return Err(io::Error::other("the server of this folder does not give it away"));
     }

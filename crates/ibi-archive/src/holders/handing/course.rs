@@ -83,7 +83,11 @@ async fn note(desk: &Desk, handing: Handing) -> Result<(), ArchiveError> {
     desk.work(move |archive| {
         let data = archive.holdings().data();
         match Handing::standing(data, &handing)? {
-            Some(known) => Handing { said: handing.said, failed: handing.failed, ..known }.write(data),
+            Some(known) => {
+                // Who is not asked any more is not told apart by a token.
+                let token = known.token.clone().filter(|_| !handing.failed);
+                Handing { said: handing.said, failed: handing.failed, token, ..known }.write(data)
+            }
             None => Ok(()),
         }
     })
