@@ -76,7 +76,7 @@ struct From {
 async fn copy(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
     let token = allowed(&site, request.headers(), Role::Operator)?;
     let (From { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
-    let from = from.ok_or_else(|| Problem::bad_request("say `from`: the URL of the Archive that has it"))?;
+    let from = from.ok_or_else(|| not_said("say `from`: the URL of the Archive that has it"))?;
     let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
     bring(&site, &label, Source { overwrite, ..Source::new(peer) }, &token.name).await
 }
@@ -169,7 +169,7 @@ async fn transfer(site: Arc<Site>, label: String, request: Request) -> Result<Re
                 .map_err(refused)?;
             Ok(axum::Json(standing(&site, &label)?).into_response())
         }
-        _ => Err(Problem::bad_request("say `to`, the URL of the taker; or `taker_destroyed`; or `cancel`")),
+        _ => Err(not_said("say `to`, the URL of the taker; or `taker_destroyed`; or `cancel`")),
     }
 }
 
@@ -218,6 +218,11 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
     Ok(axum::Json(&compared.report).into_response())
 }
 
+/// What has the right form, and does not say what is needed.
+fn not_said(what: &str) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "Against the rules of the Archive", what)
+}
+
 /// What Archives could not do between them, told to a program.
 fn holder(error: HolderError) -> Problem {
     match error {
@@ -226,7 +231,7 @@ fn holder(error: HolderError) -> Problem {
         ) => Problem::conflict(error.to_string()),
         HolderError::Archive(error) => refused(error),
         HolderError::Peer(error @ (PeerError::Url { .. } | PeerError::BadToken { .. })) => {
-            Problem::bad_request(error.to_string())
+            not_said(&error.to_string())
         }
         HolderError::Peer(error) => elsewhere(&error),
         HolderError::Fetch(error) => elsewhere(&error),
