@@ -59,8 +59,15 @@ fn short(folder: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/socket", folder.as_raw_fd()))
 }
 
-/// Lends the Archive to commands, one after the other, until the process ends.
-pub async fn lend(desk: Arc<Desk>) -> io::Result<()> {
+/// Where commands ask for the Archive: there from the moment that this is made, so that none finds it taken and nobody to ask.
+#[derive(Debug)]
+pub struct Lender {
+    desk: Arc<Desk>,
+    listener: tokio::net::UnixListener,
+}
+
+/// Gets ready to lend the Archive to commands.
+pub fn lender(desk: Arc<Desk>) -> io::Result<Lender> {
     let place = desk.data().join("service");
     fs::create_dir_all(&place)?;
     let folder = File::open(&place)?;
@@ -71,6 +78,11 @@ pub async fn lend(desk: Arc<Desk>) -> io::Result<()> {
     }
     let listener = tokio::net::UnixListener::bind(short(&folder))?;
     fs::set_permissions(place.join("socket"), Permissions::from_mode(0o600))?;
+    Ok(Lender { desk, listener })
+}
+
+/// Lends the Archive to commands, one after the other, until the process ends.
+pub async fn lend(Lender { desk, listener }: Lender) -> io::Result<()> {
     loop {
         let (mut stream, _) = listener.accept().await?;
         let Some(back) = desk.lend().await else { return Ok(()) };

@@ -70,10 +70,16 @@ impl DerefMut for Opened {
 }
 
 fn open(data: &Path) -> Result<Opened, Failure> {
-    let borrowed = borrowed(data)?;
-    let (archive, found) = archive::open(data, &who())?;
+    let mut lent = borrowed(data)?;
+    let mut opened = archive::open(data, &who());
+    if matches!(opened, Err(ArchiveError::Held { .. })) && lent.is_none() {
+        // A server was just taking it, and is to be asked by now.
+        lent = borrowed(data)?;
+        opened = archive::open(data, &who());
+    }
+    let (archive, found) = opened?;
     tell(&found);
-    Ok(Opened { archive, _borrowed: borrowed })
+    Ok(Opened { archive, _borrowed: lent })
 }
 
 /// Asks the server of a folder for it, if there is one.

@@ -101,8 +101,8 @@ impl OnLine {
         })?;
         tell(&found);
         let site = Arc::new(site);
-        let desk = Arc::clone(site.desk());
-        let lending = tokio::spawn(async move { drop(borrow::lend(desk).await) });
+        let lender = borrow::lender(Arc::clone(site.desk())).map_err(Failure::Serve)?;
+        let lending = tokio::spawn(async move { drop(borrow::lend(lender).await) });
         let tending = tokio::spawn(tend(Arc::clone(&site)));
         let handing = tokio::spawn(Arc::clone(&site).hand_over());
         Ok(Self { site, resolver: None, tasks: vec![lending, tending, handing] })
