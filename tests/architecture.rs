@@ -101,6 +101,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "sha1",
             "sha2",
             "thiserror",
+            "thread-priority",
             "tokio",
             "tracing",
             "loom",

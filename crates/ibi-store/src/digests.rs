@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use sha2::{Digest as _, Sha512};
 
+use crate::straight::ALIGNMENT;
 pub use crate::text::hex;
 
 /// What is checked at a time.
@@ -73,35 +74,61 @@ pub fn copy(reader: &mut dyn Read, writer: &mut dyn Write) -> Result<Digests, Co
     if first.len() < BESIDE {
         return Ok(Digests { size, sha512: sha512(&first), blocks });
     }
-    let (send, taken): (SyncSender<Vec<u8>>, Receiver<Vec<u8>>) = mpsc::sync_channel(AHEAD);
+    let (send, taken): (SyncSender<Block>, Receiver<Block>) = mpsc::sync_channel(AHEAD);
     let (give_back, spare) = mpsc::sync_channel(AHEAD + 2);
     std::thread::scope(|scope| {
         let beside = scope.spawn(move || {
             let mut hash = Sha512::new();
-            for bytes in taken {
-                bytes.chunks(AT_A_TIME).for_each(|part| turns::take(|| hash.update(part)));
+            let mut update =
+                |bytes: &[u8]| bytes.chunks(AT_A_TIME).for_each(|part| turns::take(|| hash.update(part)));
+            update(&first);
+            drop(first);
+            for block in taken {
+                update(block.bytes());
                 // Nobody takes it back at the end.
-                let _ = give_back.try_send(bytes);
+                let _ = give_back.try_send(block);
             }
             hex(&hash.finalize())
         });
-        // It takes all that is sent, until we drop our end.
-        let _ = send.send(first);
         loop {
-            let mut block: Vec<u8> = spare.try_recv().unwrap_or_default();
-            block.resize(BLOCK, 0);
-            let read = fill(reader, &mut block).map_err(CopyError::Read)?;
-            if read == 0 {
+            let mut block: Block = spare.try_recv().unwrap_or_default();
+            block.filled = fill(reader, block.room()).map_err(CopyError::Read)?;
+            if block.filled == 0 {
                 break;
             }
-            block.truncate(read);
-            one_block(&block, writer, &mut size, &mut blocks)?;
+            one_block(block.bytes(), writer, &mut size, &mut blocks)?;
+            // It takes all that is sent, until we drop our end.
             let _ = send.send(block);
         }
         drop(send);
         let sha512 = beside.join().map_err(|_| CopyError::Read(io::ErrorKind::Other.into()))?;
         Ok(Digests { size, sha512, blocks })
     })
+}
+
+/// Memory for a block, which lies so that it can be written straight to a disk.
+struct Block {
+    memory: Vec<u8>,
+    from: usize,
+    filled: usize,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        let memory = vec![0; BLOCK + ALIGNMENT];
+        let from = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Self { memory, from, filled: 0 }
+    }
+}
+
+impl Block {
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.memory[self.from..][..BLOCK]
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.from..][..self.filled]
+    }
 }
 
 /// Reads until the block is full or nothing more comes: in as few calls as the reader lets.

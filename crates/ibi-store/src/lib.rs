@@ -29,6 +29,7 @@ pub mod records;
 pub mod registry;
 pub mod service;
 pub mod settings;
+mod straight;
 mod text;
 
 pub use claims::{Claims, Holder, Witness};
@@ -42,3 +43,4 @@ pub use memory::MemoryMarks;
 pub use records::{FileRecord, MemoryRecords, Record, Records, SqliteRecords};
 pub use registry::RegistryStore;
 pub use service::ServiceState;
+pub use straight::Straight;

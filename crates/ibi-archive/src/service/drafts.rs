@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use ibi_store::Straight;
 use ibi_store::digests::{self, CopyError, Digests};
 use ibi_store::journal::State;
 use ibi_store::ocfl::logical;
@@ -361,11 +362,13 @@ fn read(folder: &Path) -> Option<Draft> {
 
 /// Writes what arrives, durably.
 fn take_in(path: &Path, bytes: &mut dyn Read) -> Result<Digests, ArchiveError> {
-    let mut file = File::create_new(path).map_err(ArchiveError::io("write", path))?;
+    let file = File::create_new(path).and_then(Straight::new);
+    let mut file = file.map_err(ArchiveError::io("write", path))?;
     let digests = digests::copy(bytes, &mut file).map_err(|error| match error {
         CopyError::Read(error) => ArchiveError::Arriving(error),
         CopyError::Write(error) => ArchiveError::io("write", path)(error),
     })?;
-    file.sync_all().map_err(ArchiveError::io("sync", path))?;
+    let synced = file.into_file().and_then(|file| file.sync_all());
+    synced.map_err(ArchiveError::io("sync", path))?;
     Ok(digests)
 }

@@ -7,10 +7,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, SyncSender};
-use std::thread::JoinHandle;
 
 use crate::KeepError;
+use crate::Straight;
 use crate::claims::open_plain;
 use crate::content::{Content, Head, Inventoried, Objects, Publication, ReadAt, Staging, Swept};
 use crate::digests::{self, CopyError, Digests};
@@ -215,13 +214,9 @@ impl Content for Tree {
         if let Some(above) = path.parent() {
             disk::make_folders(above, &mut Vec::new())?;
         }
-        let mut writer =
-            Roomy { file: disk::create_new(&path)?, tree: self, written: 0, full: None, behind: None };
+        let file = Straight::new(disk::create_new(&path)?).map_err(KeepError::io("write", &path))?;
+        let mut writer = Roomy { file, tree: self, written: 0, full: None };
         let copied = digests::copy(bytes, &mut writer);
-        if let Some(behind) = writer.behind.take() {
-            // A sync that failed is never tried again.
-            behind.finish().map_err(KeepError::not_durable(&path))?;
-        }
         copied.map_err(|error| match (error, writer.full.take()) {
             (_, Some(full)) => full,
             (CopyError::Read(error), _) => KeepError::Source { name: name.to_owned(), error },
@@ -415,11 +410,10 @@ impl ReadAt for File {
 
 /// A file that is written as long as there is room.
 struct Roomy<'a> {
-    file: File,
+    file: Straight,
     tree: &'a Tree,
     written: u64,
     full: Option<KeepError>,
-    behind: Option<Behind>,
 }
 
 impl Write for Roomy<'_> {
@@ -427,51 +421,16 @@ impl Write for Roomy<'_> {
         let written = self.file.write(bytes)?;
         let before = self.written / LOOK;
         self.written += written as u64;
-        if self.written / LOOK > before {
-            if let Err(full) = self.tree.room() {
-                self.full = Some(full);
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            let behind = self.behind.take().map_or_else(|| Behind::start(&self.file), Ok)?;
-            self.behind.insert(behind).sync();
+        if self.written / LOOK > before
+            && let Err(full) = self.tree.room()
+        {
+            self.full = Some(full);
+            return Err(io::ErrorKind::StorageFull.into());
         }
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Syncs what was written while more arrives, so that the disk works meanwhile, and gives the memory back that the system
-/// keeps it in: a large file does not push out what others read, and the next bytes find warm pages.
-struct Behind {
-    ahead: SyncSender<()>,
-    thread: JoinHandle<io::Result<()>>,
-}
-
-impl Behind {
-    fn start(file: &File) -> io::Result<Self> {
-        let file = file.try_clone()?;
-        let (ahead, written) = mpsc::sync_channel(1);
-        let thread = std::thread::spawn(move || {
-            written.into_iter().try_for_each(|()| {
-                file.sync_data()?;
-                // Only a hint: a filesystem that knows none does as well.
-                let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
-                Ok(())
-            })
-        });
-        Ok(Self { ahead, thread })
-    }
-
-    fn sync(&self) {
-        // If it is still busy with what came before, that will do.
-        let _ = self.ahead.try_send(());
-    }
-
-    fn finish(self) -> io::Result<()> {
-        drop(self.ahead);
-        self.thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::{Buf as _, Bytes};
+use ibi_store::Straight;
 use ibi_store::digests::{self, BLOCK, CopyError, Digests};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -190,22 +191,22 @@ fn write(
         anew: false,
     };
     file.seek(io::SeekFrom::Start(length))?;
-    let copied = digests::copy(&mut arriving, &mut After { file: &file, skip: length });
-    let copied = match copied {
-        Err(_) if arriving.anew => {
-            file.set_len(0)?;
-            file.seek(io::SeekFrom::Start(0))?;
-            arriving.anew = false;
-            arriving.from = 0;
-            digests::copy(&mut arriving, &mut After { file: &file, skip: 0 })
-        }
-        copied => copied,
-    };
+    let mut after = After { file: Straight::new(file)?, skip: length };
+    let mut copied = digests::copy(&mut arriving, &mut after);
+    if copied.is_err() && arriving.anew {
+        let mut file = after.file.into_file()?;
+        file.set_len(0)?;
+        file.seek(io::SeekFrom::Start(0))?;
+        arriving.anew = false;
+        arriving.from = 0;
+        after = After { file: Straight::new(file)?, skip: 0 };
+        copied = digests::copy(&mut arriving, &mut after);
+    }
     let digests = copied.map_err(|error| match error {
         CopyError::Read(error) | CopyError::Write(error) => error,
     })?;
     if digests.size > SMALL {
-        file.sync_all()?;
+        after.file.into_file()?.sync_all()?;
     }
     Ok(Some(Taken { digests, resumed: arriving.from > 0 }))
 }
@@ -254,12 +255,12 @@ impl Read for Arriving {
 }
 
 /// Writes all but what is there already.
-struct After<'a> {
-    file: &'a File,
+struct After {
+    file: Straight,
     skip: u64,
 }
 
-impl Write for After<'_> {
+impl Write for After {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // At most what is in the buffer: fits.
         let skipped = self.skip.min(bytes.len() as u64) as usize;

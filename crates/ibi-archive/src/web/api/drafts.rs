@@ -9,6 +9,10 @@ use ibi_http::{Problem, paced};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use thread_priority::{
+    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id,
+};
 use tokio::sync::oneshot;
 
 use crate::ArchiveError;
@@ -18,9 +22,6 @@ use crate::web::api::items::shown;
 use crate::web::api::once::{self, Once};
 use crate::web::api::{allowed, aside, json_body, not_taken, refused};
 use crate::web::site::Site;
-
-/// How far files that arrive stand back behind what is asked for.
-const NICE: i32 = 15;
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object that describes an item")]
@@ -173,6 +174,14 @@ fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
     }
 }
 
+/// Who only asks does not wait for who deposits: this thread, and those that it starts, give the core up at once to any that
+/// wakes. A mere nice value would let each finish its slice of some milliseconds first.
+fn stand_back() {
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    // A system that does not let us loses no more than that.
+    let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+}
+
 /// Takes a file in as it arrives, in constant memory.
 pub(super) async fn put(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let id = id(&request);
@@ -185,8 +194,7 @@ pub(super) async fn put(State(site): State<Arc<Site>>, request: Request) -> Resu
     let taking = {
         let site = Arc::clone(&site);
         move || {
-            // Who only asks does not wait for who deposits.
-            let _ = rustix::process::setpriority_process(None, NICE);
+            stand_back();
             // Whoever sent it may have gone.
             let _ = tell.send(site.drafts.put(&id, &name, &mut reading));
         }
