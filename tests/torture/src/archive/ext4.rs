@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use super::collection::Collection;
 use super::image::Image;
-use super::jobs::Job;
+use super::jobs::{self, Job};
 use super::tally::Tally;
 use super::trial::Trial;
 use crate::machine::kill_after;
 
 /// Rows of a table: more than are made durable together.
 const ROWS: u64 = 330;
+
+/// A file that is written straight to the disk but for its ends.
+const LARGE: u64 = (6 << 20) + 7;
 
 /// So many rounds go to one Archive: its checks take longer with each.
 const ROUNDS: usize = 2;
@@ -49,6 +52,8 @@ fn play(trial: &mut Trial, image: &Image, rounds: std::ops::Range<usize>) {
         cut(trial, &format!("table {round}"));
         let paths = trial.run(&table);
         let source = trial.new_source();
+        let large = source.files.as_ref().expect("it has files").join("large.bin");
+        jobs::write(&large, LARGE, &mut trial.machine.chance);
         trial.run(&Job::deposit(source));
         let Some(path) = paths.get(round % ROWS as usize) else { continue };
         let update = Job::update(path, trial.new_source());
