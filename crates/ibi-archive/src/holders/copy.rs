@@ -114,7 +114,7 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
 }
 
 /// Where the item of a label lies here, if it does.
-fn path_of(here: &Holdings, label: &str) -> Result<Option<String>, ArchiveError> {
+pub(super) fn path_of(here: &Holdings, label: &str) -> Result<Option<String>, ArchiveError> {
     match here.find(label) {
         Ok((holding, _)) => Ok(Some(holding.path)),
         Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::copy::{Source, bring_in, clear};
+use super::copy::{Source, bring_in, clear, path_of};
 use super::handover::{No, Take, take};
 use super::messages::{Answer, Kind, Message};
 use super::peer::Peer;
@@ -47,7 +47,7 @@ impl Taking {
         token: &str,
     ) -> Result<Answer, HolderError> {
         message.check().map_err(|what| ArchiveError::Value(what.to_owned()))?;
-        let path = path_of(desk, &label)?;
+        let path = place_of(desk, &label)?;
         let giver = Peer::new(&message.from, None)?.url().to_owned();
         let message = Message { from: giver, ..message };
         let Message { terms, .. } = &message;
@@ -134,16 +134,12 @@ impl Taking {
 }
 
 /// Where the item of a label lies, or would lie.
-fn path_of(desk: &Desk, label: &str) -> Result<String, ArchiveError> {
-    let spelled = || {
-        let spelling = item::Spelling::parse(label);
-        spelling.map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })
-    };
-    match desk.read()?.find(label) {
-        Ok((holding, _)) => Ok(holding.path),
-        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => {
-            Ok(spelled()?.folded)
-        }
-        Err(error) => Err(error),
+fn place_of(desk: &Desk, label: &str) -> Result<String, ArchiveError> {
+    if let Some(path) = path_of(&*desk.read()?, label)? {
+        return Ok(path);
     }
+    let spelling = item::Spelling::parse(label);
+    let spelling =
+        spelling.map_err(|error| ArchiveError::Label { label: label.escape_debug().to_string(), error })?;
+    Ok(spelling.folded)
 }
