@@ -184,6 +184,8 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
     });
     let standing = here.server.api(&operator, "GET", &transfer, b"").json();
     assert_eq!((&standing["state"], &standing["handover"]["step"]), (&json!("Original"), &json!("offered")));
+    let told = ibi(&["archive", "show", &rep, "--data", here.folder.data().to_str().unwrap()]).stdout;
+    assert!(told.contains(&format!("hand-over        to {to}, since ")), "{told}");
     let cancelled = here.run("transfer", &[&rep, "--cancel"]);
     assert_eq!(cancelled.json()[0]["handover"], json!(null), "{}", cancelled.stderr);
     assert_eq!(here.run("transfer", &[&rep, "--taker-destroyed"]).status, 4, "there is no taker");

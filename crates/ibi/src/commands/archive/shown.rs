@@ -1,6 +1,7 @@
 //! An item as commands print it: `docs/formats/archive-json.md`.
 
 use ibi_archive::dublin_core::Element;
+use ibi_archive::holders::handing::Handing;
 use ibi_archive::keep::{Role, State};
 use ibi_archive::told::Told;
 use ibi_archive::{Holding, Holdings};
@@ -53,6 +54,10 @@ pub(super) fn write(
     let transferable =
         if holding.state == State::Original && !shown.transferable { ", not transferable" } else { "" };
     line("state", &format!("{}{transferable}", shown.state))?;
+    if let Some(handing) = Handing::of(holdings.data(), &holding.path)? {
+        let said = handing.said.map(|said| format!("; {said}")).unwrap_or_default();
+        line("hand-over", &format!("to {}, since {}{said}", handing.to, handing.begun))?;
+    }
     line("version", &shown.version.to_string())?;
     line("created", shown.created)?;
     line("updated", shown.updated)?;
