@@ -118,8 +118,15 @@ mod tests {
         let mut file = Straight::new(File::create_new(&path).unwrap()).unwrap();
         let block = vec![7; LARGE + ALIGNMENT];
         let from = block.as_ptr().align_offset(ALIGNMENT);
-        for part in [&block[from..from + LARGE], b"x", &block[from..from + LARGE], &block[1..1 + LARGE]] {
+        // What fits is tried; after one byte, nothing lies where it must.
+        for (part, fits) in [
+            (&block[from..from + LARGE], true),
+            (b"x", false),
+            (&block[from..from + LARGE], false),
+            (&block[1..1 + LARGE], false),
+        ] {
             file.write_all(part).unwrap();
+            assert!(file.way == Way::OnlyUsual || (file.way == Way::Straight) == fits, "{:?}", file.way);
         }
         assert_eq!(std::fs::read(&path).unwrap().len(), 3 * LARGE + 1);
     }

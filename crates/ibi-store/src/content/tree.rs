@@ -8,8 +8,6 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::KeepError;
-use crate::Straight;
 use crate::claims::open_plain;
 use crate::content::{Content, Head, Inventoried, Objects, Publication, ReadAt, Staging, Swept};
 use crate::digests::{self, CopyError, Digests};
@@ -17,6 +15,7 @@ use crate::disk::{self, Disk};
 use crate::ocfl::{
     INVENTORY, Inventory, OBJECT_DECLARATION, ROOT_DECLARATION, SIDECAR, sidecar, sidecar_digest,
 };
+use crate::{KeepError, Straight};
 
 /// Files and folders that an item of one file is: the object, its declaration, two inventories with sidecars, the version,
 /// its content, `doc`, the file, the description, `metadata`, the record.

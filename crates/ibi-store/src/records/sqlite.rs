@@ -134,8 +134,8 @@ impl SqliteRecords {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
-        // In KiB, if negative: what a million items' upper pages take. The lower ones are left to the system, which has them for all
-        // who read: here they would push each other out, and each out of the processor's cache.
+        // In KiB, if negative: for the upper pages. The lower ones are left to the system, which has them for all who read: here
+        // they would push each other out, and each out of the processor's cache.
         connection.pragma_update(None, "cache_size", -4096)?;
         Ok(Self(connection))
     }

@@ -56,7 +56,8 @@ pub(super) fn write(
     line("state", &format!("{}{transferable}", shown.state))?;
     if let Some(handing) = Handing::of(holdings.data(), &holding.path)? {
         let said = handing.said.map(|said| format!("; {said}")).unwrap_or_default();
-        line("hand-over", &format!("to {}, since {}{said}", handing.to, handing.begun))?;
+        let failed = if handing.failed { ", given up" } else { "" };
+        line("hand-over", &format!("to {}, since {}{failed}{said}", handing.to, handing.begun))?;
     }
     line("version", &shown.version.to_string())?;
     line("created", shown.created)?;
