@@ -40,6 +40,38 @@ fn the_archive_confirms_its_inclusion() {
     assert_eq!(reply.header("cache-control"), "no-store");
 }
 
+/// Clause 3.6: pairs come in any order, and a label in any spelling. What resolvers send is answered before routes are looked for,
+/// and all else through them: nobody can tell the difference.
+#[test]
+fn however_the_service_is_asked_the_answer_is_the_same() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let subject = "servicesubject=inclusionConfirmationRequest";
+    let usual = server.service(&folder, subject);
+    let otherwise = [
+        format!("/{}?x=1&{subject}", folder.service),
+        format!("//{}/?{subject}", folder.service),
+        format!("/{}?{subject}", folder.service.replacen('.', "%2E", 1)),
+        format!("/{}?{subject}", folder.service.to_uppercase()),
+    ];
+    for path in &otherwise {
+        let reply = server.get(path);
+        assert_eq!((reply.status, reply.text()), (200, usual.text()), "{path}");
+        assert_eq!(reply.lasting_headers(), usual.lasting_headers(), "{path}");
+    }
+    let head = server.raw(
+        format!("HEAD /{}?{subject} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", folder.service)
+            .as_bytes(),
+    );
+    assert!(
+        head.starts_with(b"HTTP/1.1 200 OK\r\n") && head.ends_with(b"\r\n\r\n"),
+        "{}",
+        head.escape_ascii()
+    );
+    let figures = server.get("/metrics").text();
+    assert!(figures.contains(r#"ibi_requests_total{route="other",status="200"} 6"#), "{figures}");
+}
+
 /// Clause 3.4: what is asked for, where it is, and a key.
 #[test]
 fn a_url_request_is_answered_with_the_pairs_of_the_item() {

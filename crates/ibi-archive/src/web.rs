@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -36,6 +36,11 @@ pub fn router(site: Arc<Site>) -> Router {
         .fallback(service::get)
         .layer(middleware::from_fn(telemetry::told))
         .with_state(site)
+}
+
+/// What resolvers ask all day, answered before [`router`] is asked.
+pub fn first(site: Arc<Site>) -> impl Fn(&Method, &Uri) -> Option<Response> + Send + Sync + 'static {
+    move |method, uri| service::asked(&site, method, uri)
 }
 
 /// Whether it can serve: the Archive opens, and an item is found.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -24,14 +24,43 @@ use crate::client::Peer;
 use crate::stream::Taken;
 use crate::{Limits, Tls};
 
+/// What answers before routes are looked for; nothing if it is not asked.
+type First = dyn Fn(&Method, &Uri) -> Option<Response<Body>> + Send + Sync;
+
+/// What answers: a router, and before it, if there is something that is asked all day, what answers that alone.
+#[derive(Clone)]
+pub struct Answers {
+    first: Option<Arc<First>>,
+    router: Router,
+}
+
+impl From<Router> for Answers {
+    fn from(router: Router) -> Self {
+        Self { first: None, router }
+    }
+}
+
+impl Answers {
+    /// Asks this first. It blocks the connection's thread while it answers, and tells of what it answered itself
+    /// ([`crate::telemetry::tell`]).
+    #[must_use]
+    pub fn first(
+        self,
+        first: impl Fn(&Method, &Uri) -> Option<Response<Body>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { first: Some(Arc::new(first)), ..self }
+    }
+}
+
 /// Serves until `stop` is done, then lets requests that were begun end.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,
     limits: Limits,
-    router: Router,
+    answers: impl Into<Answers>,
     stop: impl Future<Output = ()>,
 ) {
+    let answers = answers.into();
     let graceful = GracefulShutdown::new();
     let places = Places::new(&limits);
     let mut stop = std::pin::pin!(stop);
@@ -46,13 +75,13 @@ pub async fn serve(
             continue;
         };
         let _ = stream.set_nodelay(true);
-        let (tls, router, watcher) = (tls.clone(), router.clone(), graceful.watcher());
+        let (tls, answers, watcher) = (tls.clone(), answers.clone(), graceful.watcher());
         tokio::spawn(async move {
             match tls {
-                None => one(stream, peer, &limits, router, watcher).await,
+                None => one(stream, peer, &limits, answers, watcher).await,
                 Some(Tls(acceptor)) => {
                     if let Ok(Ok(stream)) = timeout(limits.head_time, acceptor.accept(stream)).await {
-                        one(stream, peer, &limits, router, watcher).await;
+                        one(stream, peer, &limits, answers, watcher).await;
                     }
                 }
             }
@@ -82,11 +111,12 @@ async fn one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: SocketAddr,
     limits: &Limits,
-    router: Router,
+    answers: Answers,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
     let stream = TokioIo::new(Taken::new(stream, limits));
-    let service = service_fn(move |request| answer(router.clone(), peer.ip(), request));
+    let answers = Arc::new(answers);
+    let service = service_fn(move |request| answer(Arc::clone(&answers), peer.ip(), request));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_time)
@@ -99,7 +129,7 @@ async fn one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 /// Refuses what could be read in two ways (RFC 9112 §3.2), and hands everything else on. Of a length given in two ways hyper
 /// takes the chunks and hangs up after the answer (§6.3).
 async fn answer(
-    router: Router,
+    answers: Arc<Answers>,
     peer: IpAddr,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
@@ -116,9 +146,14 @@ async fn answer(
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return Ok(response);
     }
+    if let Some(first) = &answers.first
+        && let Some(response) = first(request.method(), request.uri())
+    {
+        return Ok(response);
+    }
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(Peer(peer));
-    router.oneshot(request).await
+    answers.router.clone().oneshot(request).await
 }
 
 /// Places for connections, in all and of one address.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::Response;
-use http::Method;
+use http::{Method, Uri};
 use metrics::{Counter, Histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::Instant;
@@ -86,18 +86,23 @@ pub async fn told(request: Request, next: Next) -> Response {
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let response = next.run(request).await;
+    tell(matched.as_ref().map(MatchedPath::as_str), &method, &uri, begun, &response);
+    response
+}
+
+/// Tells of a request that was answered, and by which route, if by one.
+pub fn tell(route: Option<&str>, method: &Method, uri: &Uri, begun: Instant, response: &Response) {
     let (status, took) = (response.status().as_u16(), begun.elapsed());
     // Paths are without number: what they are matched by is not.
-    count(matched.as_ref().map_or("other", MatchedPath::as_str), status, took.as_secs_f64());
+    count(route.unwrap_or("other"), status, took.as_secs_f64());
     let path = uri.path();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     // What is only read, and was given, is counted above: a line of each would cost more than the answer.
     if status >= 500 {
         tracing::error!(%method, path, status, micros, "request");
-    } else if status >= 400 || !matches!(method, Method::GET | Method::HEAD) {
+    } else if status >= 400 || !matches!(*method, Method::GET | Method::HEAD) {
         tracing::info!(%method, path, status, micros, "request");
     } else {
         tracing::debug!(%method, path, status, micros, "request");
     }
-    response
 }

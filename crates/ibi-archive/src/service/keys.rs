@@ -60,10 +60,9 @@ impl UrlKeys {
     }
 
     fn code(&self, first: &str, path: &str) -> u128 {
-        let mut hash = blake3::Hasher::new_keyed(&self.secret);
-        hash.update(first.as_bytes()).update(b" ").update(path.as_bytes());
+        let hash = blake3::keyed_hash(&self.secret, [first, " ", path].concat().as_bytes());
         let mut code = [0; 16];
-        code.copy_from_slice(&hash.finalize().as_bytes()[..16]);
+        code.copy_from_slice(&hash.as_bytes()[..16]);
         u128::from_le_bytes(code)
     }
 }

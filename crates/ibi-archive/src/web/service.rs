@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use ibi_http::Problem;
+use ibi_http::{Problem, telemetry};
 use ibi_protocol::{Acknowledgment, Pairs, Part, Relation, Request as Message, answer};
 use ibi_store::records::Role;
 use percent_encoding::percent_decode_str;
+use tokio::time::Instant;
 
 use crate::ArchiveError;
 use crate::archive::Holdings;
@@ -51,6 +53,21 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         }
         Err(error) => refused(problem(&error)),
     }
+}
+
+/// A question to the service under the very label that it tells resolvers: they ask all day, so it is answered before routes are
+/// looked for. Any other spelling, and what goes wrong, is left to [`get`].
+pub(super) fn asked(site: &Site, method: &Method, uri: &Uri) -> Option<Response> {
+    let query = uri.query().filter(|query| method == Method::GET && query.starts_with("servicesubject="))?;
+    let begun = Instant::now();
+    let holdings = site.desk.read().ok()?;
+    let label = uri.path().strip_prefix('/')?;
+    if !holdings.settings().service.iter().any(|own| own == label) {
+        return None;
+    }
+    let response = serve(site, &holdings, query);
+    telemetry::tell(None, method, uri, begun, &response);
+    Some(response)
 }
 
 fn is_service(holdings: &Holdings, label: &str) -> bool {
@@ -116,6 +133,9 @@ fn failed(error: &ArchiveError) -> Response {
 fn pairs(status: StatusCode, pairs: &Pairs) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     let fresh = HeaderValue::from_static("no-store");
-    (status, [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, fresh)], pairs.to_string())
-        .into_response()
+    let mut response = Response::new(Body::from(pairs.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response.headers_mut().insert(header::CACHE_CONTROL, fresh);
+    response
 }

@@ -109,7 +109,7 @@ async fn serve(command: &ServeAll) -> Result<Answer, Failure> {
         }
     };
     let both = both(archive.router(), web::router(Arc::clone(&resolver)), service);
-    server::serve(listener, None, limits, both, stop).await;
+    server::serve(listener, None, limits, archive.answers(both), stop).await;
     tending.abort();
     resolver.close(LAST).await;
     archive.end();

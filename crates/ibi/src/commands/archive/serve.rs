@@ -9,9 +9,10 @@ use ibi_archive::service::address::{self, Address};
 use ibi_archive::service::borrow;
 use ibi_archive::service::online::Resolver;
 use ibi_archive::web::{self, Site, SiteError, SiteOptions};
+use ibi_http::Limits;
 use ibi_http::outgoing::Client;
+use ibi_http::server::{self, Answers};
 use ibi_http::telemetry::Figures;
-use ibi_http::{Limits, server};
 use ibi_protocol::{Key, Protocol, Registration};
 use tokio::task::JoinHandle;
 
@@ -74,7 +75,7 @@ async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
         tracing::info!("stopping");
         leaving.await;
     };
-    server::serve(listener, tls, limits, archive.router(), stop).await;
+    server::serve(listener, tls, limits, archive.answers(archive.router()), stop).await;
     archive.end();
     say(format_args!("off line"));
     Ok(Answer::Yes)
@@ -142,6 +143,11 @@ impl OnLine {
 
     pub(crate) fn router(&self) -> axum::Router {
         web::router(Arc::clone(&self.site))
+    }
+
+    /// What a router answers of which the Archive's is a part, and what is not worth asking it.
+    pub(crate) fn answers(&self, router: axum::Router) -> Answers {
+        Answers::from(router).first(web::first(Arc::clone(&self.site)))
     }
 
     /// Done when the resolver knows that it goes off line: clients are not sent here any more before they are turned away.
