@@ -227,4 +227,5 @@ fn an_acknowledgment_counts_once_and_a_made_up_key_never() {
         (&counted["days"][0]["what"], &counted["days"][0]["times"]),
         (&"resolution".into(), &2.into())
     );
+    assert_eq!(counted["totals"]["resolutions"]["people"], 2);
 }

@@ -7,6 +7,7 @@
 pub mod address;
 pub mod answer;
 pub mod borrow;
+mod counted;
 mod described;
 mod desk;
 mod drafts;
@@ -16,6 +17,7 @@ mod robots;
 mod statistics;
 mod tokens;
 
+pub use counted::{Counts, Day};
 pub use described::Described;
 pub(crate) use desk::is_temporary;
 pub use desk::{Desk, Reader};

@@ -16,7 +16,7 @@ use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::relations::Led;
 use crate::service::answer::may_open;
-use crate::service::{Described, Role, address};
+use crate::service::{Counts, Described, Role, address};
 use crate::told::Told;
 use crate::web::api::drafts::may_say;
 use crate::web::api::holders::{self, Between};
@@ -122,21 +122,9 @@ fn hidden(holding: &Holding, role: Leads) -> Told<'_> {
     Told::hidden(holding, role)
 }
 
-fn statistics(site: &Site, holding: &Holding) -> Result<Value, Problem> {
+fn statistics<'a>(site: &Site, holding: &'a Holding) -> Result<Counts<'a>, Problem> {
     let counted = site.statistics.of(&holding.path).map_err(refused)?;
-    let mut totals = serde_json::Map::new();
-    for what in ["resolution", "view", "download"] {
-        let of = |robots: bool| -> u64 {
-            let counted = counted.iter().filter(|count| count.what == what && count.robots == robots);
-            counted.map(|count| count.times).sum()
-        };
-        totals.insert(format!("{what}s"), json!({ "people": of(false), "robots": of(true) }));
-    }
-    let days: Vec<Value> = counted
-        .iter()
-        .map(|count| json!({ "day": count.day, "what": count.what, "robots": count.robots, "times": count.times }))
-        .collect();
-    Ok(json!({ "item": holding.item.labels.primary(), "totals": totals, "days": days }))
+    Ok(Counts::new(holding.item.labels.primary(), counted))
 }
 
 /// Everything that leads from an item somewhere (clause 2.4).
