@@ -88,6 +88,9 @@ fn a_draft_of_an_item_is_its_next_version_and_only_the_next() {
     assert_eq!(published.status, 200, "{}", published.text());
     let item = published.json();
     assert_eq!((paths(&item), &item["version"]), (vec!["kept.txt", "new.txt"], &2.into()));
+    // The answer was lost, and it is asked again.
+    let again = server.api(&token, "POST", &format!("{draft}/publish"), b"");
+    assert_eq!((again.status, again.json()), (200, item.clone()));
     assert_eq!(item["metadata"]["dc"][0]["value"], "First");
     assert_eq!(server.get(&format!("/col/{rep}/v1/doc/old.txt")).body, b"old");
     assert_eq!(server.api(&token, "PUT", &format!("{late}/files/late.txt"), b"late").status, 200);

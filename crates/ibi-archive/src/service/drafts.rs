@@ -280,7 +280,9 @@ impl Drafts {
                 if archive.holdings().item(&path)?.version != version {
                     return Err(ArchiveError::Changed { label: path });
                 }
-                archive.prepare_update_uploaded(&path, &uploads, draft.described.changes()?, by)
+                let changes = draft.described.changes()?;
+                let prepared = archive.prepare_update_uploaded(&path, &uploads, changes, by)?;
+                Ok(prepared.map(|prepared| Prepared { key, ..prepared }))
             }
         }
     }

@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::{Problem, paced};
+use ibi_store::journal::Verb;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -228,16 +229,20 @@ pub(super) async fn publish(State(site): State<Arc<Site>>, request: Request) -> 
     let key = format!("draft:{id}");
     let (headers, asked, name) = (request.headers().clone(), id.clone(), key.clone());
     let claimed = aside(&site, move |site| {
-        if let Some(path) = site.desk.read().and_then(|holdings| holdings.made_by(&name)).map_err(refused)? {
+        let holdings = site.desk.read().map_err(refused)?;
+        if let Some(path) = holdings.made_by(&name).map_err(refused)? {
             site.drafts.delete(&asked).map_err(refused)?;
-            return Ok(Err(path));
+            let past = holdings.history(&path).map_err(refused)?;
+            let updated =
+                past.iter().any(|event| event.key.as_ref() == Some(&name) && event.verb == Verb::Update);
+            return Ok(Err((path, if updated { StatusCode::OK } else { StatusCode::CREATED })));
         }
         own(site, &headers, &asked)?;
         site.drafts.claim(&asked).map_err(refused).map(Ok)
     });
     let draft = match claimed.await? {
         Ok(draft) => draft,
-        Err(path) => return shown(&site, &path, StatusCode::CREATED),
+        Err((path, status)) => return shown(&site, &path, status),
     };
     let updates = draft.updates.as_ref().map(|(path, _)| path.clone());
     let desk = Arc::clone(&site.desk);
