@@ -40,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "ibi-id",
             "blake3",
+            "pulp",
             "rusqlite",
             "rustix",
             "serde",

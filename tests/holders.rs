@@ -108,6 +108,27 @@ fn a_copy_has_everything_and_follows_its_original() {
     assert_eq!(there.server.get(&format!("/col/{rep}/")).status, 410);
 }
 
+/// ADR 0009: what was noted when a large file was deposited, by a command or over the API, goes with its copies.
+#[test]
+fn a_large_file_is_copied_with_its_stations() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let bytes: Vec<u8> = (0..21_u32 << 20).map(|place| ((place >> 9) ^ place) as u8).collect();
+    let deposited = here.folder.deposit(&[(b"large.bin", &bytes)], &[]);
+    let token = here.folder.token("depositor");
+    let draft = here.server.api(&token, "POST", "/drafts", b"").json();
+    let draft = format!("/drafts/{}", draft["id"].as_str().unwrap());
+    assert_eq!(here.server.api(&token, "PUT", &format!("{draft}/files/large.bin"), &bytes).status, 200);
+    let published = here.server.api(&token, "POST", &format!("{draft}/publish"), b"").json();
+    for rep in [deposited.as_str(), published["rep"].as_str().unwrap()] {
+        let item = fs::read(here.tree(rep).join("v1/content/item.json")).unwrap();
+        let item: serde_json::Value = serde_json::from_slice(&item).unwrap();
+        assert_eq!(item["files"][0]["stations"].as_str().unwrap().len(), 5 * 128);
+        there.does("copy", &[rep, "--from", &here.url()]);
+        assert!(byte_equal(&here.tree(rep), &there.tree(rep)));
+    }
+    there.does("audit", &[]);
+}
+
 #[test]
 fn collections_come_by_prefix_date_and_list() {
     let (here, there) = (Holder::new(), Holder::new());

@@ -163,13 +163,17 @@ pub struct ItemFile {
     pub media: String,
     /// BLAKE3 of each block of 1 MiB, in hex, one after the other.
     pub blocks: String,
+    /// What the state of SHA-512 was after each 4 MiB that more bytes follow, in hex, one after the other: with it the digest of the
+    /// whole is checked faster. Nobody has to believe it, and it may be missing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stations: String,
 }
 
 impl ItemFile {
     pub(crate) fn new(path: String, digests: &Digests) -> Self {
         let media = mime_guess::from_path(&path).first_or_octet_stream().to_string();
         let blocks = hex(&digests.blocks);
-        Self { path, size: digests.size, media, blocks }
+        Self { path, size: digests.size, media, blocks, stations: hex(&digests.stations) }
     }
 
     /// As it is recorded, with where its bytes lie.

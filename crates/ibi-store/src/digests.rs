@@ -1,15 +1,20 @@
 //! Digests of what is kept: SHA-512 of the whole, for everybody, and BLAKE3 of each block of 1 MiB, so that a part can be
 //! checked before it is given out.
 
+mod along;
+mod sha512;
 mod turns;
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
-use sha2::{Digest as _, Sha512};
+use sha2::Digest as _;
 
 use crate::straight::ALIGNMENT;
 pub use crate::text::hex;
+use along::{Along, TOGETHER};
+use sha512::Sha512;
+pub use sha512::{STATION, STRETCH};
 
 /// What is checked at a time.
 pub const BLOCK: usize = 1 << 20;
@@ -32,19 +37,25 @@ pub struct Digests {
     pub sha512: String,
     /// BLAKE3 of each block, one after the other.
     pub blocks: Vec<u8>,
+    /// What the state of SHA-512 was after each stretch of 4 MiB that more bytes follow: who has them can check the digest of the
+    /// whole in several places at once.
+    pub stations: Vec<u8>,
 }
 
 impl Digests {
     /// The digests of bytes in memory.
     pub fn of(bytes: &[u8]) -> Self {
         let blocks = bytes.chunks(BLOCK).flat_map(|block| *blake3::hash(block).as_bytes()).collect();
-        Self { size: bytes.len() as u64, sha512: sha512(bytes), blocks }
+        let mut hash = Sha512::<STRETCH>::new();
+        hash.update(bytes);
+        let (sha512, stations) = hash.finish();
+        Self { size: bytes.len() as u64, sha512, blocks, stations }
     }
 }
 
 /// SHA-512 in hex.
 pub fn sha512(bytes: &[u8]) -> String {
-    hex(&Sha512::digest(bytes))
+    hex(&sha2::Sha512::digest(bytes))
 }
 
 /// Whether a block is what its digest says.
@@ -56,6 +67,11 @@ pub fn is_block(block: &[u8], digests: &[u8], number: u64) -> bool {
 
 /// Copies in constant memory, hashing once what passes.
 pub fn copy(reader: &mut dyn Read, writer: &mut dyn Write) -> Result<Digests, CopyError> {
+    copy_along(reader, writer, &[])
+}
+
+/// The same of bytes whose stations somebody has told: hashed faster if that is true, and no otherwise if it is not.
+pub fn copy_along(reader: &mut dyn Read, writer: &mut dyn Write, said: &[u8]) -> Result<Digests, CopyError> {
     let mut size = 0;
     let mut blocks = Vec::new();
     let mut first = Vec::new();
@@ -72,23 +88,20 @@ pub fn copy(reader: &mut dyn Read, writer: &mut dyn Write) -> Result<Digests, Co
         }
     }
     if first.len() < BESIDE {
-        return Ok(Digests { size, sha512: sha512(&first), blocks });
+        return Ok(Digests { size, sha512: sha512(&first), blocks, stations: Vec::new() });
     }
     let (send, taken): (SyncSender<Block>, Receiver<Block>) = mpsc::sync_channel(AHEAD);
-    let (give_back, spare) = mpsc::sync_channel(AHEAD + 2);
+    let (give_back, spare) = mpsc::sync_channel(AHEAD + TOGETHER + 2);
     std::thread::scope(|scope| {
         let beside = scope.spawn(move || {
-            let mut hash = Sha512::new();
-            let mut update =
-                |bytes: &[u8]| bytes.chunks(AT_A_TIME).for_each(|part| turns::take(|| hash.update(part)));
-            update(&first);
+            let mut hash = Along::new(said);
+            hash.update(&first);
             drop(first);
             for block in taken {
-                update(block.bytes());
                 // Nobody takes it back at the end.
-                let _ = give_back.try_send(block);
+                hash.take(block, |block| drop(give_back.try_send(block)));
             }
-            hex(&hash.finalize())
+            hash.finish()
         });
         loop {
             let mut block: Block = spare.try_recv().unwrap_or_default();
@@ -101,8 +114,8 @@ pub fn copy(reader: &mut dyn Read, writer: &mut dyn Write) -> Result<Digests, Co
             let _ = send.send(block);
         }
         drop(send);
-        let sha512 = beside.join().map_err(|_| CopyError::Read(io::ErrorKind::Other.into()))?;
-        Ok(Digests { size, sha512, blocks })
+        let (sha512, stations) = beside.join().map_err(|_| CopyError::Read(io::ErrorKind::Other.into()))?;
+        Ok(Digests { size, sha512, blocks, stations })
     })
 }
 
@@ -165,3 +178,6 @@ pub enum CopyError {
     /// The copy could not be written.
     Write(io::Error),
 }
+
+#[cfg(test)]
+mod tests;

@@ -172,7 +172,7 @@ pub(super) async fn file(
 ) -> Result<PathBuf, FetchError> {
     fs::create_dir_all(place).map_err(FetchError::io("make", place))?;
     let fetch = Fetch { peer, label: &held.item, held, have: &|_| None, place, progress: &|_| () };
-    let expected = Expected { size: None, most: u64::MAX, blocks: None };
+    let expected = Expected { size: None, most: u64::MAX, blocks: None, stations: Vec::new() };
     fetch.bring(&Wanted { digest: digest.to_owned(), path: path.to_owned(), expected }).await
 }
 
@@ -209,7 +209,7 @@ fn texts(inventory: &Inventory) -> Vec<Wanted> {
     let wanted = |digest: &String| Wanted {
         digest: digest.clone(),
         path: place(digest).unwrap_or_default(),
-        expected: Expected { size: None, most: LONGEST_TEXT, blocks: None },
+        expected: Expected { size: None, most: LONGEST_TEXT, blocks: None, stations: Vec::new() },
     };
     digests.into_iter().map(wanted).collect()
 }

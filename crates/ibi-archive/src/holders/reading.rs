@@ -131,7 +131,7 @@ impl<'a> Reading<'a> {
     /// A file that has no digests of its blocks: read whole and checked, it gets them.
     fn whole(&self, place: &str, name: &str, digest: &str) -> Result<FileRecord, ArchiveError> {
         let bytes = self.read(place, LONGEST)?.ok_or_else(|| self.damaged(format!("{place} is too long")))?;
-        let Digests { size, sha512, blocks } = Digests::of(&bytes);
+        let Digests { size, sha512, blocks, .. } = Digests::of(&bytes);
         if sha512 != digest {
             return Err(self.damaged(format!("{place} is not what its digest says")));
         }

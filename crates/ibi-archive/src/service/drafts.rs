@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::{Archive, Holding, Holdings};
 use crate::deposit::Upload;
+use crate::item::unhex;
 use crate::service::Described;
 use crate::{ArchiveError, Prepared, deposit};
 
@@ -39,6 +40,9 @@ pub struct DraftFile {
     pub sha512: String,
     /// BLAKE3 of each block, in hex.
     blocks: String,
+    /// The state of SHA-512 on the way, in hex ([`Digests::stations`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    stations: String,
     /// Its number in the draft; without one, it is that of the version that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<u64>,
@@ -129,7 +133,9 @@ impl Drafts {
             for file in holdings.files(&holding.path, "", MOST_FILES)? {
                 let blocks = digests::hex(&file.blocks);
                 let FileRecord { name, size, sha512, .. } = file;
-                kept.insert(name.clone(), DraftFile { name, size, sha512, blocks, stored: None });
+                // The version that they come from has their stations.
+                let stations = String::new();
+                kept.insert(name.clone(), DraftFile { name, size, sha512, blocks, stations, stored: None });
             }
         }
         let draft = Draft {
@@ -199,8 +205,9 @@ impl Drafts {
             let _ = fs::remove_file(&path);
         };
         let arrived = take_in(&path, bytes).inspect_err(|_| drop_it())?;
-        let Digests { size, sha512, blocks } = arrived;
-        let file = DraftFile { name, size, sha512, blocks: digests::hex(&blocks), stored: Some(number) };
+        let Digests { size, sha512, blocks, stations } = arrived;
+        let (blocks, stations) = (digests::hex(&blocks), digests::hex(&stations));
+        let file = DraftFile { name, size, sha512, blocks, stations, stored: Some(number) };
         // Text and numbers: nothing that JSON could refuse.
         let written = serde_json::to_vec(&file).unwrap_or_default();
         ibi_store::service::replace(&described, &written)?;
@@ -288,8 +295,8 @@ impl Drafts {
     }
 
     fn upload(&self, id: &str, file: &DraftFile) -> Option<Upload> {
-        let blocks = crate::item::unhex(&file.blocks)?;
-        let digests = Digests { size: file.size, sha512: file.sha512.clone(), blocks };
+        let (blocks, stations) = (unhex(&file.blocks)?, unhex(&file.stations)?);
+        let digests = Digests { size: file.size, sha512: file.sha512.clone(), blocks, stations };
         let place = file.stored.map(|number| self.place(id, number));
         Some(Upload { name: file.name.clone(), digests, file: place })
     }

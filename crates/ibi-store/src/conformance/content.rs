@@ -257,7 +257,7 @@ fn blocks_are_checked(store: &impl Content) {
     let inventory = inventory(None, &[("doc/large", &bytes)], &["doc/large"]);
     let object = "test/x/2026/02.02.00.00";
     publish(store, &staging, object, &inventory, false).unwrap();
-    let Digests { size, sha512, blocks } = Digests::of(&bytes);
+    let Digests { size, sha512, blocks, .. } = Digests::of(&bytes);
     let media = "application/octet-stream".to_owned();
     let content = "v1/content/doc/large".to_owned();
     let file = FileRecord { name: "large".to_owned(), content, size, sha512, media, blocks };

@@ -70,12 +70,19 @@ fn one_version(version: &Version, item: &Item, files: &mut BTreeMap<String, Expe
             });
             let blocks =
                 blocks.ok_or_else(|| format!("the digests of {name} are not those of its blocks"))?;
-            let expected = Expected { size: Some(file.size), most: file.size, blocks: Some(blocks) };
+            let (size, blocks) = (Some(file.size), Some(blocks));
             // The same bytes have one length, and the same blocks.
-            if files.get(digest).is_some_and(|other| *other != expected) {
+            let told = files.entry(digest.clone()).or_insert_with(|| {
+                let (blocks, stations) = (blocks.clone(), Vec::new());
+                Expected { size, most: file.size, blocks, stations }
+            });
+            if told.size != size || told.blocks != blocks {
                 return Err(format!("it tells of the bytes of {name} other than another version does"));
             }
-            files.insert(digest.clone(), expected);
+            // One version that has them is enough.
+            if told.stations.is_empty() {
+                told.stations = unhex(&file.stations).unwrap_or_default();
+            }
         }
     }
     match told.keys().next() {
