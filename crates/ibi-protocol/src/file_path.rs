@@ -24,8 +24,8 @@ impl FilePath {
         if names.len() >= LONGEST {
             return Err(FilePathError::TooLong);
         }
-        if names.iter().any(u8::is_ascii_control) {
-            return Err(FilePathError::Control);
+        if names.contains(&0) {
+            return Err(FilePathError::Zero);
         }
         if leads_up(names) {
             return Err(FilePathError::LeadsUp);
@@ -80,9 +80,9 @@ pub enum FilePathError {
     /// `..`, in whatever encoding.
     #[error("the path has `..`: name the file from the item's root")]
     LeadsUp,
-    /// A control character.
-    #[error("the path has a control character: no file is named so")]
-    Control,
+    /// A zero byte, which no system has in a name.
+    #[error("the path has a zero byte: no file is named so")]
+    Zero,
     /// More bytes than a path needs.
     #[error("the path is too long: it has fewer than {LONGEST} bytes")]
     TooLong,
