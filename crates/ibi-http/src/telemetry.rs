@@ -3,6 +3,7 @@
 //!
 //! A line has the path and never the query, in which keys and addresses of people may stand.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -14,6 +15,8 @@ use metrics::{Counter, Histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
+
+use crate::tokens::PREFIX;
 
 /// Bounds of the times that are counted, in seconds.
 const TIMES: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
@@ -79,6 +82,16 @@ fn count(route: &str, status: u16, seconds: f64) {
     });
 }
 
+/// A path, without what somebody put there who meant it for elsewhere: a query whose `?` was encoded, and tokens.
+fn without_secrets(path: &str) -> Cow<'_, str> {
+    let end = path.match_indices('%').find(|(at, _)| path[*at..].to_ascii_lowercase().starts_with("%3f"));
+    let path = end.map_or(path, |(at, _)| &path[..at]);
+    match path.to_ascii_lowercase().find(PREFIX) {
+        None => path.into(),
+        Some(at) => format!("{}…", &path[..at]).into(),
+    }
+}
+
 /// A layer that tells of each request.
 pub async fn told(request: Request, next: Next) -> Response {
     let begun = Instant::now();
@@ -95,14 +108,34 @@ pub fn tell(route: Option<&str>, method: &Method, uri: &Uri, begun: Instant, res
     let (status, took) = (response.status().as_u16(), begun.elapsed());
     // Paths are without number: what they are matched by is not.
     count(route.unwrap_or("other"), status, took.as_secs_f64());
-    let path = uri.path();
+    // Only made when it is told.
+    let path = || without_secrets(uri.path());
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     // What is only read, and was given, is counted above: a line of each would cost more than the answer.
     if status >= 500 {
-        tracing::error!(%method, path, status, micros, "request");
+        tracing::error!(%method, path = %path(), status, micros, "request");
     } else if status >= 400 || !matches!(*method, Method::GET | Method::HEAD) {
-        tracing::info!(%method, path, status, micros, "request");
+        tracing::info!(%method, path = %path(), status, micros, "request");
     } else {
-        tracing::debug!(%method, path, status, micros, "request");
+        tracing::debug!(%method, path = %path(), status, micros, "request");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_for_elsewhere_is_not_told() {
+        let token = format!("{PREFIX}0123456789abcdef");
+        for (path, told) in [
+            ("/col/a/b/c/d/doc/x%20y", "/col/a/b/c/d/doc/x%20y"),
+            ("/col/x%3ftoken=1", "/col/x"),
+            ("/%3F", "/"),
+            (&format!("/items/{token}/x"), "/items/…"),
+            (&format!("/CANARY-{}", token.to_uppercase()), "/CANARY-…"),
+        ] {
+            assert_eq!(without_secrets(path), told);
+        }
     }
 }

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::Problem;
 use crate::token::{self, Secret};
 
+/// What a token begins with, so that it is known for one where it should not be.
+pub(crate) const PREFIX: &str = "ibi_";
+
 /// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token<R> {
@@ -95,7 +98,7 @@ impl<R: Copy + PartialOrd + Serialize + DeserializeOwned> Tokens<R> {
     /// Makes a token; its secret is told once.
     pub fn create(&self, name: &str, role: R, now: String) -> Result<(Token<R>, Secret), TokensError> {
         let random = |error: getrandom::Error| self.io(io::Error::other(error));
-        let secret = Secret::random("ibi_").map_err(random)?;
+        let secret = Secret::random(PREFIX).map_err(random)?;
         let mut id = [0; 4];
         getrandom::fill(&mut id).map_err(random)?;
         let token =
