@@ -1,12 +1,14 @@
 //! Rules that a change keeps to: labels that lead to one item each (clause 1.3), links that lead nowhere twice (clause 2.4).
 
+use std::collections::HashSet;
+
 use ibi_id::Label;
 use ibi_store::journal::{State, Verb};
 use ibi_store::ocfl::logical;
 use ibi_store::records::{Found, LinkKind, Role};
 
 use crate::archive::{Holding, Holdings};
-use crate::commit::Prepared;
+use crate::commit::{Prepared, StagedFile};
 use crate::deposit::{Draft, Source, is_ours};
 use crate::item::{Item, Labels, Spelling};
 use crate::{ArchiveError, mint};
@@ -20,6 +22,7 @@ pub(crate) fn check(holdings: &Holdings, change: &mut Prepared) -> Result<String
         Some(base) => base.path.clone(),
         None => new_path(holdings, &change.item, change.whole.is_some())?,
     };
+    check_folders(&change.files)?;
     let own = change.base.as_ref().map(|base| base.path.as_str());
     check_labels(holdings, &change.item, own)?;
     // What comes from another Archive was checked there, with items that need not be here.
@@ -28,6 +31,23 @@ pub(crate) fn check(holdings: &Holdings, change: &mut Prepared) -> Result<String
         check_target(&change.item, &change.files)?;
     }
     Ok(path)
+}
+
+/// What is a file is no folder of others: no disk could have both, and OCFL 1.1 (E095) forbids it.
+fn check_folders(files: &[StagedFile]) -> Result<(), ArchiveError> {
+    let names: HashSet<&str> = files.iter().map(|file| file.file.path.as_str()).collect();
+    let folders = |name: &'_ str| name.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
+    for name in &names {
+        if let Some(file) =
+            folders(name).into_iter().map(|at| &name[..at]).find(|folder| names.contains(folder))
+        {
+            let what = format!(
+                "`{file}` is a file, and `{name}` needs a folder of that name: leave one out, or name it otherwise"
+            );
+            return Err(ArchiveError::Value(what));
+        }
+    }
+    Ok(())
 }
 
 /// Checks what is said of an item that is not staged.
@@ -202,7 +222,7 @@ fn check_only_edition(holdings: &Holdings, of: &Holding, path: &str) -> Result<(
     Ok(())
 }
 
-fn check_target(item: &Item, files: &[crate::commit::StagedFile]) -> Result<(), ArchiveError> {
+fn check_target(item: &Item, files: &[StagedFile]) -> Result<(), ArchiveError> {
     let Some(target) = &item.target else { return Ok(()) };
     if files.iter().any(|file| file.file.path == *target) {
         return Ok(());
