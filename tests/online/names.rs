@@ -33,6 +33,7 @@ fn names_are_bytes_in_whatever_encoding() {
         (b"100%25.txt", "100%2525.txt", b"decoded once"),
         (b"sub/a;b=c'd.txt", "sub/a;b=c'd.txt", b"what else stands in a path"),
         (b"quote\"<b>.txt", "quote%22%3Cb%3E.txt", b"what would end a header or begin a tag"),
+        (b"new\nline\tx.txt", "new%0Aline%09x.txt", b"what would end a line"),
     ];
     let files: Vec<(&[u8], &[u8])> = names.iter().map(|(name, _, bytes)| (*name, *bytes)).collect();
     let rep = folder.deposit(&files, &[]);
@@ -132,4 +133,22 @@ fn older_versions_stay_where_they_were() {
         "old",
         "a folder of a version is of that version"
     );
+}
+
+/// Clause 2.3: a link between items leads from a page of an older version to the same place, though that lies one folder deeper.
+#[test]
+fn links_between_items_work_from_older_versions() {
+    let folder = Folder::new();
+    let other = folder.deposit(&[(b"b.txt", b"linked")], &[]);
+    let rep = folder.deposit(&[(b"a.html", b"<a>")], &[]);
+    let server = folder.serve();
+    for page in ["doc/a.html", "v1/doc/a.html"] {
+        let to = resolve(&format!("/col/{rep}/{page}"), &format!("../../../../../{other}/doc/b.txt"));
+        let mut reply = server.get(&to);
+        if reply.status == 307 {
+            reply = server.get(reply.header("location"));
+        }
+        assert_eq!((reply.status, reply.text().as_str()), (200, "linked"), "{to}");
+    }
+    assert_eq!(server.get("/col/x/unknown.test/y/2020/01.01.01.01/doc/b.txt").status, 404);
 }

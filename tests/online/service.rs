@@ -229,3 +229,21 @@ fn an_acknowledgment_counts_once_and_a_made_up_key_never() {
     );
     assert_eq!(counted["totals"]["resolutions"]["people"], 2);
 }
+
+/// Clause 2.4: `.metadata.translation(l)` is the metadata page in l, whichever language that is.
+#[test]
+fn the_metadata_page_is_in_the_language_that_was_asked_for() {
+    let folder = Folder::new();
+    let dc = ["--dc", "title=First", "--dc", "title@fr=Premier", "--dc", "title@pt-BR=Primeiro"];
+    let rep = folder.deposit(&[(b"a.txt", b"one")], &[&dc[..], &["--language", "en"]].concat());
+    let server = folder.serve();
+    let verbs = "&parsedibiurl.verblist=GetMetadata%20GetTranslation(fr)";
+    let url = url_request(&server, &folder, &rep, verbs).pair("url.metadata.translation(fr)");
+    let french = url.split_once(&server.at).unwrap().1;
+    for (language, heading) in [("fr", "Premier"), ("pt", "Primeiro"), ("pt-BR", "Primeiro"), ("de", "First")]
+    {
+        let page = server.get(&french.replace("lang=fr", &format!("lang={language}"))).text();
+        let first = page.split("<h1").nth(1).unwrap().split("</h1>").next().unwrap();
+        assert!(first.contains(heading), "{language}: {first}");
+    }
+}

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use ibi_http::Problem;
-use ibi_http::accept::{Taste, Tongue};
+use ibi_http::accept::{Taste, Tongue, value};
 use ibi_protocol::FilePath;
 use ibi_store::journal::State as ItemState;
 use ibi_store::ocfl::logical;
@@ -63,10 +63,12 @@ impl Client {
 async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> {
     let path = client.uri.path().strip_prefix("/col/").unwrap_or_default();
     // Labels are ASCII; some clients encode `@` or `:`.
-    let (label, rest) = split(path).ok_or_else(|| {
-        Problem::not_found("there is no identifier in this address: it would look like /col/sid.inpe.br/mtc-m18/2009/02.16.17.46/")
-    })?;
     let holdings = site.desk.read().map_err(|error| problem(&error))?;
+    let Some((label, rest)) = split(path) else {
+        return from_older(&holdings, path, client.uri.query()).ok_or_else(|| {
+            Problem::not_found("there is no identifier in this address: it would look like /col/sid.inpe.br/mtc-m18/2009/02.16.17.46/")
+        });
+    };
     let (holding, role) = match holdings.find(&label) {
         Ok(found) => found,
         Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. }) => {
@@ -106,7 +108,7 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
             drop(holdings);
             let changed = holding.item.updated.parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
             let public = holding.item.access == Access::Public;
-            let served = Served { file: &found, checked, changed, public };
+            let served = Served { file: &found, checked, changed, now: site.now(), public };
             let response = file::serve(&site.blocks, served, &client.method, &client.headers).await;
             if response.status().is_success() {
                 count(site, &holding.path, What::Download, &found.name, client);
@@ -114,6 +116,16 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
             Ok(response)
         }
     }
+}
+
+/// Links between items are relative (clause 2.3). On a page of an older version, which lies one folder deeper, they come out behind
+/// the first word of that item's own label.
+fn from_older(holdings: &Holdings, path: &str, query: Option<&str>) -> Option<Response> {
+    let (_, meant) = path.split_once('/')?;
+    let (label, _) = split(meant)?;
+    holdings.find(&label).ok()?;
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    Some(Redirect::temporary(&format!("/col/{meant}{query}")).into_response())
 }
 
 /// The label at the beginning of a path, decoded once, and the rest as it is.
@@ -272,7 +284,8 @@ fn metadata_page(site: &Site, holding: &Holding, client: &Client) -> Result<Resp
         return Ok(axum::Json(Told::without_files(holding, Role::Metadata)).into_response());
     }
     count(site, &holding.path, What::View, "metadata", client);
-    Ok(pages::metadata(holding, client.tongue()))
+    let asked = client.uri.query().and_then(|query| value(query, "lang"));
+    Ok(pages::metadata(holding, client.tongue(), asked.as_deref()))
 }
 
 fn oai_dc(holding: &Holding) -> Response {

@@ -170,6 +170,8 @@ pub(super) struct Served<'a> {
     pub(super) checked: Checked,
     /// When its item was last changed, in seconds since the Unix epoch.
     pub(super) changed: i64,
+    /// Now, likewise.
+    pub(super) now: i64,
     /// Whether it is open to all: else it is nobody's to pass on.
     pub(super) public: bool,
 }
@@ -181,10 +183,12 @@ pub(super) async fn serve(
     method: &Method,
     asked: &HeaderMap,
 ) -> Response {
-    let Served { file, checked, changed, public } = served;
+    let Served { file, checked, changed, now, public } = served;
+    // Of two versions of one second a date tells nothing (RFC 9110 §8.8.2.2): nobody gets it before that second is over.
+    let is_told = now > changed.saturating_add(1);
     let tag = format!("\"{}\"", file.sha512.get(..64).unwrap_or(&file.sha512));
     let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(changed.max(0).cast_unsigned());
-    let mut headers = describe(file, &tag, changed, public);
+    let mut headers = describe(file, &tag, is_told.then_some(changed), public);
     if let Some(status) = condition(asked, &tag, changed) {
         headers.remove(header::CONTENT_TYPE);
         return (status, headers).into_response();
@@ -242,7 +246,7 @@ const SHOWN: [&str; 5] = ["application/pdf", "application/xml", "application/jso
 /// Types that browsers show in a player or a viewer of their own, which a sandbox would shut out.
 const PLAYED: [&str; 4] = ["application/pdf", "image/", "audio/", "video/"];
 
-fn describe(file: &FileRecord, tag: &str, changed: SystemTime, public: bool) -> HeaderMap {
+fn describe(file: &FileRecord, tag: &str, changed: Option<SystemTime>, public: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut put = |name: header::HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -251,7 +255,9 @@ fn describe(file: &FileRecord, tag: &str, changed: SystemTime, public: bool) -> 
     };
     put(header::CONTENT_TYPE, &file.media);
     put(header::ETAG, tag);
-    put(header::LAST_MODIFIED, &httpdate::fmt_http_date(changed));
+    if let Some(changed) = changed {
+        put(header::LAST_MODIFIED, &httpdate::fmt_http_date(changed));
+    }
     put(header::ACCEPT_RANGES, "bytes");
     put(header::CACHE_CONTROL, if public { "no-cache" } else { "private, no-cache" });
     let digest = unhex(&file.sha512).map(|digest| base64::engine::general_purpose::STANDARD.encode(digest));

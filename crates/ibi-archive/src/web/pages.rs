@@ -195,9 +195,13 @@ pub(super) fn item(
     Ok(page_of(StatusCode::OK, &page))
 }
 
-/// The page of an item's metadata.
-pub(super) fn metadata(holding: &Holding, tongue: Tongue) -> Response {
-    let (title, title_language) = title(&holding.metadata);
+/// The page of an item's metadata: what is said in the language that was asked for comes first, whichever that is (clause 2.4); the
+/// page's own words are in the one that is nearest.
+pub(super) fn metadata(holding: &Holding, tongue: Tongue, asked: Option<&str>) -> Response {
+    let language = asked.unwrap_or(tongue.name());
+    let titles = holding.metadata.of(Element::Title);
+    let in_language = titles.map(|title| (title.value(), tag(title))).find(|(_, tag)| is_in(tag, language));
+    let (title, title_language) = in_language.unwrap_or_else(|| title(&holding.metadata));
     let page = MetadataPage {
         words: words(tongue),
         title,
@@ -205,7 +209,7 @@ pub(super) fn metadata(holding: &Holding, tongue: Tongue) -> Response {
         item: holding,
         to: address::item(&holding.item.labels),
         xml: format!("{}oai_dc", address::item(&holding.item.metadata)),
-        statements: statements(&holding.metadata, Some(tongue)),
+        statements: statements(&holding.metadata, Some(language)),
     };
     page_of(StatusCode::OK, &page)
 }
@@ -278,8 +282,14 @@ fn tag(statement: &Statement) -> &str {
     statement.language().map_or("", |tag| tag.as_str())
 }
 
-/// What metadata say; those in the language of the page first, if it matters.
-fn statements(metadata: &DublinCore, first: Option<Tongue>) -> Vec<Line2<'_>> {
+/// Whether something in a language, maybe of a country, is in the one that is asked for.
+fn is_in(tag: &str, asked: &str) -> bool {
+    let begins = tag.get(..asked.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(asked));
+    begins && !asked.is_empty() && (tag.len() == asked.len() || tag.as_bytes()[asked.len()] == b'-')
+}
+
+/// What metadata say; those in a language first, if it matters.
+fn statements<'a>(metadata: &'a DublinCore, first: Option<&str>) -> Vec<Line2<'a>> {
     let mut lines: Vec<Line2<'_>> = metadata
         .statements()
         .iter()
@@ -289,8 +299,8 @@ fn statements(metadata: &DublinCore, first: Option<Tongue>) -> Vec<Line2<'_>> {
             Line2 { element: statement.element().name(), language: tag(statement), value, link }
         })
         .collect();
-    if let Some(tongue) = first {
-        lines.sort_by_key(|line| !line.language.starts_with(tongue.name()));
+    if let Some(language) = first {
+        lines.sort_by_key(|line| !is_in(line.language, language));
     }
     lines
 }

@@ -45,7 +45,7 @@ pub(super) async fn get(
     match found.await? {
         Found::Whole(response) => Ok(response),
         Found::File { file, checked, changed, public } => {
-            let served = Served { file: &file, checked, changed, public };
+            let served = Served { file: &file, checked, changed, now: site.now(), public };
             Ok(file::serve(&site.blocks, served, &method, &headers).await)
         }
     }
