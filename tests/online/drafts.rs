@@ -210,3 +210,65 @@ fn metadata_are_not_removed_by_themselves() {
     assert_eq!(answer.problem(), 409);
     assert_eq!(server.api("", "GET", &format!("/items/{rep}"), b"").status, 200);
 }
+
+/// OCFL 1.1: what is a file is no folder.
+#[test]
+fn a_file_and_a_folder_of_one_name_are_refused_together() {
+    let folder = Folder::new();
+    let token = folder.token("depositor");
+    let server = folder.serve();
+    let draft = begin(&server, &token, b"");
+    for name in ["x/y/z", "x/y"] {
+        assert_eq!(server.api(&token, "PUT", &format!("{draft}/files/{name}"), b"1").status, 200);
+    }
+    let publish = format!("{draft}/publish");
+    assert_eq!(server.api(&token, "POST", &publish, b"").problem(), 422);
+    assert_eq!(server.api(&token, "DELETE", &format!("{draft}/files/x/y"), b"").status, 204);
+    assert_eq!(server.api(&token, "POST", &publish, b"").status, 201);
+}
+
+/// RFC 9110 §14.5: a part that was taken for the whole would be published as it.
+#[test]
+fn a_file_that_is_sent_in_part_or_packed_is_refused() {
+    let folder = Folder::new();
+    let token = folder.token("depositor");
+    let server = folder.serve();
+    let draft = begin(&server, &token, b"");
+    for (field, status) in [("Content-Range: bytes 4-9/10", 400), ("Content-Encoding: gzip", 415)] {
+        let headers = format!("Authorization: Bearer {token}\r\n{field}\r\n");
+        let path = format!("/api/v1{draft}/files/a.txt");
+        assert_eq!(super::client::ask(&server.at, "PUT", &path, &headers, b"456789").problem(), status);
+    }
+    assert_eq!(paths(&server.api(&token, "GET", &draft, b"").json()), [""; 0]);
+}
+
+/// Threat W14: the names of closed files are for who deposited them, and for operators.
+#[test]
+fn what_is_closed_is_not_shown_to_others_who_deposit() {
+    let folder = Folder::new();
+    let [token, operator] = ["depositor", "operator"].map(|role| folder.token(role));
+    let made =
+        folder.archive("token create", &["--role", "depositor", "--name", "Bob"]).json().pop().unwrap();
+    let bob = made["token"].as_str().unwrap().to_owned();
+    let server = folder.serve();
+    let draft = begin(&server, &token, br#"{"access": "until:2199-01-01"}"#);
+    assert_eq!(server.api(&token, "PUT", &format!("{draft}/files/secret.txt"), b"1").status, 200);
+    let publish = format!("{draft}/publish");
+    let item = server.api(&token, "POST", &publish, b"").json();
+    let (rep, update) = (item["rep"].as_str().unwrap(), br#"{"language": "es"}"#);
+    let begun = format!("{{\"item\": \"{rep}\"}}");
+    for (token, statuses) in
+        [(&bob, [404, 403, 403]), (&token, [201, 201, 200]), (&operator, [201, 201, 200])]
+    {
+        let answers = [
+            server.api(token, "POST", &publish, b""),
+            server.api(token, "POST", "/drafts", begun.as_bytes()),
+            server.api(token, "PATCH", &format!("/items/{rep}"), update),
+        ];
+        assert_eq!(answers.each_ref().map(|answer| answer.status), statuses);
+        let told = answers.iter().any(|answer| answer.text().contains("secret.txt"));
+        assert_eq!(told, token != &bob);
+        // The next one has something to change.
+        let _ = server.api(token, "PATCH", &format!("/items/{rep}"), br#"{"language": "pt"}"#);
+    }
+}

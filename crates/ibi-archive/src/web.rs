@@ -4,6 +4,7 @@
 //! `file.rs` and the rest to `pages.rs`; programs speak to `api.rs`.
 
 mod api;
+mod arriving;
 mod col;
 mod errors;
 mod file;

@@ -18,10 +18,8 @@ use crate::holders::taking::Taking;
 use crate::mint::clock::{Clock as _, SystemClock};
 use crate::service::address::Address;
 use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys, tokens};
+use crate::web::arriving::Arriving;
 use crate::web::file::Blocks;
-
-/// Files that arrive at a time; others wait.
-const ARRIVING: usize = 32;
 
 /// An Archive on line.
 #[derive(Debug)]
@@ -41,7 +39,7 @@ pub struct Site {
     /// Requests with a name come one after the other, so that two of the same name are one.
     pub(super) once: tokio::sync::Mutex<()>,
     /// Files that arrive at a time.
-    pub(super) arriving: tokio::sync::Semaphore,
+    pub(super) arriving: Arriving,
     /// What is being taken over from other Archives.
     pub(super) taking: Arc<Taking>,
     clock: SystemClock,
@@ -98,7 +96,7 @@ impl Site {
             blocks: Arc::new(Blocks::new()),
             resolver: options.resolver,
             once: tokio::sync::Mutex::default(),
-            arriving: tokio::sync::Semaphore::new(ARRIVING),
+            arriving: Arriving::default(),
             taking: Arc::default(),
             clock: SystemClock::new(),
             stopping: AtomicBool::new(false),

@@ -1,5 +1,6 @@
 //! Deposits over the API: a draft, its files, and then all of it published at once.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -17,7 +18,8 @@ use thread_priority::{
 use tokio::sync::oneshot;
 
 use crate::ArchiveError;
-use crate::archive::Archive;
+use crate::archive::{Archive, Holding, Holdings};
+use crate::service::answer::may_open;
 use crate::service::{Described, Draft, DraftFile, Role, Token};
 use crate::web::api::items::shown;
 use crate::web::api::once::{self, Once};
@@ -62,8 +64,30 @@ fn id(request: &Request) -> String {
 fn own(site: &Site, headers: &HeaderMap, id: &str) -> Result<(Token, bool), Problem> {
     let token = allowed(site, headers, Role::Depositor)?;
     let draft = site.drafts.owner(id).filter(|(owner, _)| *owner == token.id || token.role == Role::Operator);
-    let (_, updates) = draft.ok_or_else(|| Problem::not_found("there is no such draft of yours"))?;
+    let (_, updates) = draft.ok_or_else(no_draft)?;
     Ok((token, updates))
+}
+
+fn no_draft() -> Problem {
+    Problem::not_found("there is no such draft of yours")
+}
+
+/// Whether a token may make the next version of an item: of one whose files are closed, who deposited it, and operators.
+pub(super) fn may_update(
+    site: &Site,
+    holdings: &Holdings,
+    holding: &Holding,
+    token: &Token,
+    client: IpAddr,
+) -> Result<(), Problem> {
+    if token.role == Role::Operator || may_open(holding, Some(client), site.now()) {
+        return Ok(());
+    }
+    let past = holdings.history(&holding.path).map_err(refused)?;
+    if past.first().is_some_and(|deposit| deposit.by == token.name) {
+        return Ok(());
+    }
+    Err(Problem::forbidden("its files are closed: who deposited it may update it, or an operator"))
 }
 
 /// Whether a token may say what is said (clause 2.1).
@@ -78,6 +102,7 @@ pub(super) fn may_say(token: &Token, described: &Described) -> Result<(), Proble
 pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let headers = request.headers().clone();
     let token = allowed(&site, &headers, Role::Depositor)?;
+    let client = site.client(&request);
     let (Begun { item, described }, asked): (Begun, String) = json_body(&site, request).await?;
     let described: Described =
         serde_json::from_value(Value::Object(described)).map_err(|error| not_taken(&error))?;
@@ -94,6 +119,7 @@ pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Re
             Some(label) => {
                 let holdings = site.desk.read().map_err(refused)?;
                 let (holding, _) = holdings.find(&label).map_err(refused)?;
+                may_update(site, &holdings, &holding, &token, client)?;
                 described.clone().changes().map_err(refused)?;
                 site.drafts.begin(&token.id, &now, Some((&holdings, &holding)), described)
             }
@@ -183,13 +209,29 @@ fn stand_back() {
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
 }
 
+/// A part of a file would be taken for the file (RFC 9110 §14.5), and what is packed for what is in it.
+fn check_whole(headers: &HeaderMap) -> Result<(), Problem> {
+    if headers.contains_key(header::CONTENT_RANGE) {
+        return Err(Problem::bad_request("a file arrives whole: send all of it, without Content-Range"));
+    }
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            let detail = "bytes are kept as they arrive: send them without Content-Encoding";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            Err(Problem::new(status, "encoding", "Content-Encoding is not undone", detail))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Takes a file in as it arrives, in constant memory.
 pub(super) async fn put(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let id = id(&request);
     let (headers, asked) = (request.headers().clone(), id.clone());
-    aside(&site, move |site| own(site, &headers, &asked).map(drop)).await?;
+    let (token, _) = aside(&site, move |site| own(site, &headers, &asked)).await?;
     let name = file_name(&request)?;
-    let _place = site.arriving.acquire().await.map_err(|_| Problem::internal())?;
+    check_whole(request.headers())?;
+    let _place = site.arriving.place(&token.id).await.ok_or_else(Problem::internal)?;
     let (mut reading, feeding) = paced::to_reader(request.into_body(), &site.limits);
     let (tell, told_written) = oneshot::channel();
     let taking = {
@@ -227,14 +269,16 @@ pub(super) async fn publish(State(site): State<Arc<Site>>, request: Request) -> 
     let token = allowed(&site, request.headers(), Role::Depositor)?;
     // What was published under this name stays published, also when the answer was lost.
     let key = format!("draft:{id}");
-    let (headers, asked, name) = (request.headers().clone(), id.clone(), key.clone());
+    let (headers, asked, name, asking) = (request.headers().clone(), id.clone(), key.clone(), token.clone());
     let claimed = aside(&site, move |site| {
         let holdings = site.desk.read().map_err(refused)?;
         if let Some(path) = holdings.made_by(&name).map_err(refused)? {
             site.drafts.delete(&asked).map_err(refused)?;
             let past = holdings.history(&path).map_err(refused)?;
-            let updated =
-                past.iter().any(|event| event.key.as_ref() == Some(&name) && event.verb == Verb::Update);
+            let made = past.iter().find(|event| event.key.as_ref() == Some(&name));
+            let made = made.filter(|event| event.by == asking.name || asking.role == Role::Operator);
+            let made = made.ok_or_else(no_draft)?;
+            let updated = made.verb == Verb::Update;
             return Ok(Err((path, if updated { StatusCode::OK } else { StatusCode::CREATED })));
         }
         own(site, &headers, &asked)?;

@@ -18,7 +18,7 @@ use crate::relations::Led;
 use crate::service::answer::may_open;
 use crate::service::{Counts, Described, Role, address};
 use crate::told::Told;
-use crate::web::api::drafts::may_say;
+use crate::web::api::drafts::{may_say, may_update};
 use crate::web::api::holders::{self, Between};
 use crate::web::api::{allowed, json_body, number, refused};
 use crate::web::api::{object, once};
@@ -212,8 +212,14 @@ pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> 
 /// A new version without new files.
 async fn update(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
     let token = allowed(&site, request.headers(), Role::Depositor)?;
+    let client = site.client(&request);
     let (described, _): (Described, String) = json_body(&site, request).await?;
     may_say(&token, &described)?;
+    {
+        let holdings = site.desk.read().map_err(refused)?;
+        let (holding, _) = holdings.find(&label).map_err(refused)?;
+        may_update(&site, &holdings, &holding, &token, client)?;
+    }
     let changes = described.changes().map_err(refused)?;
     if changes.is_empty() {
         return Err(refused(ArchiveError::NothingToChange));
