@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "2e1091c7ee8991e6ff1c8c7502ab1bc73992f9e97139eef89b9ed92cec020363";
+const FROZEN: &str = "3fc62dd7180170df8f6c25b88e9f58d77a6e1c587257d97a18706b36dce1dcf1";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");
