@@ -82,7 +82,8 @@ pub fn copy_along(reader: &mut dyn Read, writer: &mut dyn Write, said: &[u8]) ->
         if more == 0 {
             break;
         }
-        one_block(&first[filled..], writer, &mut size, &mut blocks)?;
+        write_block(&first[filled..], writer, &mut size)?;
+        push_block(&first[filled..], &mut blocks);
         if more < BLOCK {
             break;
         }
@@ -92,16 +93,22 @@ pub fn copy_along(reader: &mut dyn Read, writer: &mut dyn Write, said: &[u8]) ->
     }
     let (send, taken): (SyncSender<Block>, Receiver<Block>) = mpsc::sync_channel(AHEAD);
     let (give_back, spare) = mpsc::sync_channel(AHEAD + TOGETHER + 2);
+    let mut hash = Along::new(said);
+    // Who reads and writes waits for the disk too: where SHA-512 is quick, its core does all the hashing.
+    let all_beside = hash.goes_along();
     std::thread::scope(|scope| {
         let beside = scope.spawn(move || {
-            let mut hash = Along::new(said);
+            let mut blocks = Vec::new();
             hash.update(&first);
             drop(first);
             for block in taken {
+                if all_beside {
+                    push_block(block.bytes(), &mut blocks);
+                }
                 // Nobody takes it back at the end.
                 hash.take(block, |block| drop(give_back.try_send(block)));
             }
-            hash.finish()
+            (hash.finish(), blocks)
         });
         loop {
             let mut block: Block = spare.try_recv().unwrap_or_default();
@@ -109,12 +116,17 @@ pub fn copy_along(reader: &mut dyn Read, writer: &mut dyn Write, said: &[u8]) ->
             if block.filled == 0 {
                 break;
             }
-            one_block(block.bytes(), writer, &mut size, &mut blocks)?;
+            write_block(block.bytes(), writer, &mut size)?;
+            if !all_beside {
+                push_block(block.bytes(), &mut blocks);
+            }
             // It takes all that is sent, until we drop our end.
             let _ = send.send(block);
         }
         drop(send);
-        let (sha512, stations) = beside.join().map_err(|_| CopyError::Read(io::ErrorKind::Other.into()))?;
+        let ((sha512, stations), more) =
+            beside.join().map_err(|_| CopyError::Read(io::ErrorKind::Other.into()))?;
+        blocks.extend(more);
         Ok(Digests { size, sha512, blocks, stations })
     })
 }
@@ -158,16 +170,14 @@ fn fill(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-fn one_block(
-    block: &[u8],
-    writer: &mut dyn Write,
-    size: &mut u64,
-    blocks: &mut Vec<u8>,
-) -> Result<(), CopyError> {
+fn write_block(block: &[u8], writer: &mut dyn Write, size: &mut u64) -> Result<(), CopyError> {
     writer.write_all(block).map_err(CopyError::Write)?;
-    blocks.extend_from_slice(turns::take(|| blake3::hash(block)).as_bytes());
     *size += block.len() as u64;
     Ok(())
+}
+
+fn push_block(block: &[u8], blocks: &mut Vec<u8>) {
+    blocks.extend_from_slice(turns::take(|| blake3::hash(block)).as_bytes());
 }
 
 /// Which side of a copy failed.

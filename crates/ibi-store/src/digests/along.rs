@@ -44,6 +44,11 @@ impl<'a> Along<'a> {
         Self { hash: Sha512::new(), said, place, waiting: Vec::new() }
     }
 
+    /// Whether several stretches may be hashed at once.
+    pub(super) fn goes_along(&self) -> bool {
+        self.place.is_some()
+    }
+
     pub(super) fn update(&mut self, bytes: &[u8]) {
         bytes.chunks(AT_A_TIME).for_each(|part| turns::take(|| self.hash.update(part)));
     }
