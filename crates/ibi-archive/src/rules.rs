@@ -36,11 +36,9 @@ pub(crate) fn check(holdings: &Holdings, change: &mut Prepared) -> Result<String
 /// What is a file is no folder of others: no disk could have both, and OCFL 1.1 (E095) forbids it.
 fn check_folders(files: &[StagedFile]) -> Result<(), ArchiveError> {
     let names: HashSet<&str> = files.iter().map(|file| file.file.path.as_str()).collect();
-    let folders = |name: &'_ str| name.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
     for name in &names {
-        if let Some(file) =
-            folders(name).into_iter().map(|at| &name[..at]).find(|folder| names.contains(folder))
-        {
+        let mut folders = name.match_indices('/').map(|(at, _)| &name[..at]);
+        if let Some(file) = folders.find(|folder| names.contains(folder)) {
             let what = format!(
                 "`{file}` is a file, and `{name}` needs a folder of that name: leave one out, or name it otherwise"
             );

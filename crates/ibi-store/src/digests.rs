@@ -13,8 +13,7 @@ use sha2::Digest as _;
 use crate::straight::ALIGNMENT;
 pub use crate::text::hex;
 use along::{Along, TOGETHER};
-use sha512::Sha512;
-pub use sha512::{STATION, STRETCH};
+use sha512::{STRETCH, Sha512};
 
 /// What is checked at a time.
 pub const BLOCK: usize = 1 << 20;

@@ -62,8 +62,8 @@ impl Client {
 
 async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> {
     let path = client.uri.path().strip_prefix("/col/").unwrap_or_default();
-    // Labels are ASCII; some clients encode `@` or `:`.
     let holdings = site.desk.read().map_err(|error| problem(&error))?;
+    // Labels are ASCII; some clients encode `@` or `:`.
     let Some((label, rest)) = split(path) else {
         return from_older(&holdings, path, client.uri.query()).ok_or_else(|| {
             Problem::not_found("there is no identifier in this address: it would look like /col/sid.inpe.br/mtc-m18/2009/02.16.17.46/")

@@ -8,10 +8,10 @@ use sha2::block_api::compress512;
 use crate::text::hex;
 
 /// Between two stations.
-pub const STRETCH: usize = 4 << 20;
+pub(super) const STRETCH: usize = 4 << 20;
 
 /// Bytes of a station: the state of SHA-512 (eight words, the first byte of each first).
-pub const STATION: usize = 64;
+pub(super) const STATION: usize = 64;
 
 /// What SHA-512 takes at a time.
 const PIECE: usize = 128;

@@ -1,3 +1,4 @@
+use super::sha512::STATION;
 use super::*;
 
 /// `docs/formats/item.md`, from another implementation: the station after 4 MiB of zeros.
