@@ -53,17 +53,24 @@ fn large(place: &Place) -> bool {
 }
 
 fn small(place: &Place) -> bool {
-    place.init();
     let table = table::make(place, ITEMS);
-    settle();
-    let deposited = place.archive(&["deposit", "--table", &text(&table)]).as_secs_f64();
-    let archive = Server::archive(place);
-    let other = Other::new(place, TURNS + 1);
-    settle();
-    let copied = other.copy(&archive.address, &["--prefix", "bench.test/"]);
-    let rate = |seconds: f64| ITEMS as f64 / seconds;
-    let details = format!("1,000 items: {:.0} a second, deposited {:.0}", rate(copied), rate(deposited));
-    judge("copies", deposited / copied, 0.5, &details)
+    let (mut ratios, mut others, mut details) = (Vec::new(), Vec::new(), String::new());
+    for turn in 1..=TURNS {
+        // Nothing is deleted between turns: ext4 looks for long at what was deleted before it makes a file.
+        let _ = fs::rename(place.path("data"), place.path(&format!("before-{turn}")));
+        place.init();
+        settle();
+        let deposited = place.archive(&["deposit", "--table", &text(&table)]).as_secs_f64();
+        let archive = Server::archive(place);
+        let other = Other::new(place, TURNS + turn);
+        settle();
+        let copied = other.copy(&archive.address, &["--prefix", "bench.test/"]);
+        others.push(other);
+        ratios.push(deposited / copied);
+        let rate = |seconds: f64| ITEMS as f64 / seconds;
+        details = format!("1,000 items: {:.0} a second, deposited {:.0}", rate(copied), rate(deposited));
+    }
+    judge("copies", median(ratios), 0.5, &details)
 }
 
 /// Seconds that it takes to fetch a file and have it on the disk.

@@ -1,10 +1,12 @@
 //! What an Archive does with an object that another one has: nothing in doubt is overwritten (threats S7 to S9).
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+use std::{fs, io};
 
-use ibi_store::KeepError;
 use ibi_store::journal::{State, Verb};
 use ibi_store::ocfl::Inventory;
+use ibi_store::{Content, KeepError, Staging};
 use serde::Serialize;
 
 use super::handover::Stand;
@@ -131,6 +133,33 @@ pub fn judge(mine: &Mine, theirs: &Theirs<'_>) -> Verdict {
     }
 }
 
+/// Bytes that were brought, and checked.
+#[derive(Debug, Clone)]
+pub enum Bytes {
+    /// In memory: they are few.
+    Here(Vec<u8>),
+    /// In a file on this disk.
+    At(PathBuf),
+}
+
+impl Bytes {
+    /// All of them.
+    pub fn read(&self) -> io::Result<Cow<'_, [u8]>> {
+        match self {
+            Bytes::Here(bytes) => Ok(Cow::Borrowed(bytes)),
+            Bytes::At(file) => fs::read(file).map(Cow::Owned),
+        }
+    }
+
+    /// Puts them where a version is staged.
+    pub(super) fn put(&self, content: &dyn Content, staging: &Staging, name: &str) -> Result<(), KeepError> {
+        match self {
+            Bytes::Here(bytes) => content.put(staging, name, &mut &bytes[..]).map(drop),
+            Bytes::At(file) => content.put_file(staging, name, file),
+        }
+    }
+}
+
 /// A whole object that was fetched from another Archive and checked.
 #[derive(Debug)]
 pub struct Brought {
@@ -144,8 +173,8 @@ pub struct Brought {
     pub inventories: Vec<Vec<u8>>,
     /// The last of them.
     pub inventory: Inventory,
-    /// Its files by their paths in the object, and where they lie.
-    pub files: Vec<(String, PathBuf)>,
+    /// Its files by their paths in the object.
+    pub files: Vec<(String, Bytes)>,
     /// Its description.
     pub item: Item,
     /// Its metadata.
@@ -245,7 +274,7 @@ impl Archive {
         }
         let (verb, state, epoch) = becomes;
         let staging = content.stage()?;
-        let put = brought.files.iter().try_for_each(|(name, file)| content.put_file(&staging, name, file));
+        let put = brought.files.iter().try_for_each(|(name, bytes)| bytes.put(&**content, &staging, name));
         put.inspect_err(|_| drop(content.discard(&staging)))?;
         let digests =
             brought.inventory.files().filter_map(|(name, digest, _)| Some((name.strip_prefix(DOC)?, digest)));

@@ -3,21 +3,30 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ibi_store::journal::State;
 use serde::Serialize;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::HolderError;
-use super::bring::{Brought, Verdict};
+use super::bring::{Brought, Bytes, Verdict};
 use super::copy::{Source, fetch, look};
 use super::peer::{Peer, PeerError};
 use crate::archive::Holdings;
 use crate::{Archive, ArchiveError};
 
-/// Items that are asked for and fetched at a time, and those that are put here together.
+/// Items that are asked for and fetched at a time.
 const AT_ONCE: usize = 8;
+
+/// A lot of items has so many, or so many bytes of small files; and so many lots may wait to be put here, together.
 const TOGETHER: usize = 64;
+const HEAVY: usize = 4 << 20;
+const LOTS: usize = 3;
+
+/// Small items do not wait longer than this for large ones.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which items of another Archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,29 +128,56 @@ pub struct Bringing<'a> {
     pub progress: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
-type Fetched = (Verdict, Option<Brought>);
+/// What was fetched of an item, or why it was not.
+struct Fetched {
+    item: String,
+    source: String,
+    came: Result<(Verdict, Option<Brought>), HolderError>,
+}
+
+impl Fetched {
+    /// Bytes of it that wait in memory.
+    fn weight(&self) -> usize {
+        let Ok((_, Some(brought))) = &self.came else { return 0 };
+        let files = brought.files.iter().map(|(_, bytes)| match bytes {
+            Bytes::Here(bytes) => bytes.len(),
+            Bytes::At(_) => 0,
+        });
+        files.chain(brought.inventories.iter().map(Vec::len)).sum()
+    }
+}
 
 impl Bringing<'_> {
     /// Brings items, each from its source. Those that are here as they are there are passed over, so that what was interrupted
     /// is gone on with.
     pub async fn all(mut self, items: impl IntoIterator<Item = (String, Source)>) -> Result<(), HolderError> {
-        let mut waiting: VecDeque<(String, Source)> = items.into_iter().collect();
-        let mut busy: JoinSet<(String, String, Result<Fetched, HolderError>)> = JoinSet::new();
-        let mut ready = Vec::new();
-        loop {
-            while busy.len() < AT_ONCE
-                && let Some((item, source)) = waiting.pop_front()
-            {
-                let (here, data, progress) =
-                    (Arc::clone(&self.here), self.data.clone(), Arc::clone(&self.progress));
-                busy.spawn(async move {
-                    let fetched = one(&here, data, &source, &item, &*progress).await;
-                    (item, source.peer.url().to_owned(), fetched)
-                });
+        let (give, mut lots) = mpsc::channel(LOTS);
+        let fetching = Fetching {
+            waiting: items.into_iter().collect(),
+            here: Arc::clone(&self.here),
+            data: self.data.clone(),
+            progress: Arc::clone(&self.progress),
+        };
+        // Others are fetched while these are put here. Dropped, it stops.
+        let mut beside = JoinSet::new();
+        beside.spawn(fetching.all(give));
+        while let Some(mut ready) = lots.recv().await {
+            while let Ok(more) = lots.try_recv() {
+                ready.extend(more);
             }
-            let Some(done) = busy.join_next().await else { break };
-            let (item, source, fetched) = done.map_err(|_| ArchiveError::Stopped)?;
-            match fetched {
+            tokio::task::block_in_place(|| self.put(ready))?;
+        }
+        match beside.join_next().await {
+            Some(Ok(true)) => Ok(()),
+            _ => Err(ArchiveError::Stopped.into()),
+        }
+    }
+
+    /// Puts what was fetched here, together.
+    fn put(&mut self, fetched: Vec<Fetched>) -> Result<(), HolderError> {
+        let mut ready = Vec::new();
+        for Fetched { item, source, came } in fetched {
+            match came {
                 Ok((verdict, Some(brought))) => ready.push((item, source, verdict, brought)),
                 Ok((verdict, None)) => {
                     let found = Some(verdict.name());
@@ -152,15 +188,7 @@ impl Bringing<'_> {
                     (self.tell)(Outcome { item, source, found: None, brought: false, error });
                 }
             }
-            if ready.len() >= TOGETHER {
-                self.put(std::mem::take(&mut ready))?;
-            }
         }
-        self.put(ready)
-    }
-
-    /// Puts what was fetched here, together.
-    fn put(&mut self, ready: Vec<(String, String, Verdict, Brought)>) -> Result<(), HolderError> {
         if ready.is_empty() {
             return Ok(());
         }
@@ -181,13 +209,62 @@ impl Bringing<'_> {
     }
 }
 
+/// Items that are fetched, some at a time.
+struct Fetching {
+    waiting: VecDeque<(String, Source)>,
+    here: Arc<Mutex<Holdings>>,
+    data: PathBuf,
+    progress: Arc<dyn Fn(u64) + Send + Sync>,
+}
+
+impl Fetching {
+    /// Fetches them, and hands them on in lots; waits while many lots wait. Tells whether that was all.
+    async fn all(mut self, give: mpsc::Sender<Vec<Fetched>>) -> bool {
+        let mut busy = JoinSet::new();
+        let (mut lot, mut weight) = (Vec::new(), 0);
+        loop {
+            self.go_on(&mut busy);
+            let next = tokio::time::timeout(PATIENCE, busy.join_next()).await;
+            let is_last = matches!(next, Ok(None));
+            if let Ok(Some(done)) = next {
+                let Ok(done) = done else { return false };
+                weight += done.weight();
+                lot.push(done);
+                if lot.len() < TOGETHER && weight < HEAVY {
+                    continue;
+                }
+            }
+            if !lot.is_empty() && give.send(std::mem::take(&mut lot)).await.is_err() {
+                return false;
+            }
+            weight = 0;
+            if is_last {
+                return true;
+            }
+        }
+    }
+
+    fn go_on(&mut self, busy: &mut JoinSet<Fetched>) {
+        while busy.len() < AT_ONCE
+            && let Some((item, source)) = self.waiting.pop_front()
+        {
+            let (here, data, progress) =
+                (Arc::clone(&self.here), self.data.clone(), Arc::clone(&self.progress));
+            busy.spawn(async move {
+                let came = one(&here, data, &source, &item, &*progress).await;
+                Fetched { item, source: source.peer.url().to_owned(), came }
+            });
+        }
+    }
+}
+
 async fn one(
     here: &Mutex<Holdings>,
     data: PathBuf,
     source: &Source,
     item: &str,
     progress: &(dyn Fn(u64) + Send + Sync),
-) -> Result<Fetched, HolderError> {
+) -> Result<(Verdict, Option<Brought>), HolderError> {
     let looked = look(here, source, item).await?;
     let verdict = looked.verdict;
     if !verdict.brings() {

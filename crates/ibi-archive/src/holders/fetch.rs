@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::{fs, io};
 
-use ibi_store::digests::sha512;
+use ibi_store::digests::{Digests, sha512};
 use ibi_store::ocfl::{INVENTORY, Inventory};
 
 use crate::dublin_core::DublinCore;
+use crate::holders::bring::Bytes;
 use crate::holders::held::Held;
 use crate::holders::peer::{Peer, PeerError};
 use crate::holders::whole::{self, LONGEST_INVENTORIES, LONGEST_INVENTORY, WholeError};
@@ -24,15 +25,18 @@ use arriving::{Expected, Feed, Looked, TooLong};
 /// A description or metadata has at most so many bytes.
 const LONGEST_TEXT: u64 = 256 << 20;
 
-/// An object that was fetched: all of it lies on this disk, and is what its digests say.
+/// Inventories of so many bytes are checked at once; the check of longer ones makes nobody else wait.
+const SHORT: usize = 64 << 10;
+
+/// An object that was fetched: all of it is here, and is what its digests say.
 #[derive(Debug)]
 pub struct Fetched {
     /// Its last inventory.
     pub inventory: Inventory,
     /// The inventories of v1 and all that follow, as they were written.
     pub inventories: Vec<Vec<u8>>,
-    /// Every path of the manifest, and where its bytes lie now.
-    pub files: Vec<(String, PathBuf)>,
+    /// Every path of the manifest, and its bytes.
+    pub files: Vec<(String, Bytes)>,
     /// What the item has.
     pub item: Item,
     /// Its metadata.
@@ -125,15 +129,9 @@ pub async fn fetch(
     place: &Path,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Fetched, FetchError> {
-    fs::create_dir_all(place).map_err(FetchError::io("make", place))?;
     let fetch = Fetch { peer, label, held, have, place, progress };
     let inventories = fetch.inventories().await?;
-    let path = held.path.clone();
-    // It may be long.
-    let checked = tokio::task::spawn_blocking(move || (whole::check(&path, &inventories), inventories)).await;
-    let (inventory, inventories) =
-        checked.map_err(|error| FetchError::io("check in", place)(io::Error::other(error)))?;
-    let inventory = inventory.map_err(|error| fetch.not_whole(error))?;
+    let (inventory, inventories) = fetch.checked(inventories).await?;
     let texts = fetch.all(texts(&inventory)).await?;
     let described = described::read(&inventory, &texts).map_err(|what| fetch.description(what))?;
     if !described.item.label_records().iter().any(|record| described::is_same(label, record))
@@ -149,15 +147,16 @@ pub async fn fetch(
         wanted.push(Wanted {
             digest: digest.clone(),
             path: paths.first().cloned().unwrap_or_default(),
+            once: paths.len() == 1,
             expected,
         });
     }
     let docs = fetch.all(wanted).await?;
     let mut files = Vec::new();
     for (digest, paths) in &inventory.manifest {
-        let at = docs.get(digest).or_else(|| texts.get(digest));
-        let at = at.ok_or_else(|| fetch.description(format!("nothing tells of {digest}")))?;
-        files.extend(paths.iter().map(|path| (path.clone(), at.clone())));
+        let bytes = docs.get(digest).or_else(|| texts.get(digest));
+        let bytes = bytes.ok_or_else(|| fetch.description(format!("nothing tells of {digest}")))?;
+        files.extend(paths.iter().map(|path| (path.clone(), bytes.clone())));
     }
     Ok(Fetched { inventory, inventories, files, item: described.item, metadata: described.metadata })
 }
@@ -169,11 +168,10 @@ pub(super) async fn file(
     path: &str,
     digest: &str,
     place: &Path,
-) -> Result<PathBuf, FetchError> {
-    fs::create_dir_all(place).map_err(FetchError::io("make", place))?;
+) -> Result<Bytes, FetchError> {
     let fetch = Fetch { peer, label: &held.item, held, have: &|_| None, place, progress: &|_| () };
     let expected = Expected { size: None, most: u64::MAX, blocks: None, stations: Vec::new() };
-    fetch.bring(&Wanted { digest: digest.to_owned(), path: path.to_owned(), expected }).await
+    fetch.bring(&Wanted { digest: digest.to_owned(), path: path.to_owned(), once: true, expected }).await
 }
 
 /// Fetches an inventory of an object, which nothing vouches for yet.
@@ -197,6 +195,8 @@ struct Wanted {
     digest: String,
     /// Where they lie in the object.
     path: String,
+    /// Whether they lie nowhere else in it.
+    once: bool,
     expected: Expected,
 }
 
@@ -205,10 +205,11 @@ fn texts(inventory: &Inventory) -> Vec<Wanted> {
     let states = inventory.versions.values().flat_map(|version| &version.state);
     let texts = states.filter(|(_, paths)| paths.iter().any(|path| path == DESCRIPTION || path == METADATA));
     let digests: BTreeSet<&String> = texts.map(|(digest, _)| digest).collect();
-    let place = |digest: &String| inventory.manifest.get(digest).and_then(|paths| paths.first()).cloned();
+    let places = |digest: &String| inventory.manifest.get(digest).map_or(&[][..], Vec::as_slice);
     let wanted = |digest: &String| Wanted {
         digest: digest.clone(),
-        path: place(digest).unwrap_or_default(),
+        path: places(digest).first().cloned().unwrap_or_default(),
+        once: places(digest).len() == 1,
         expected: Expected { size: None, most: LONGEST_TEXT, blocks: None, stations: Vec::new() },
     };
     digests.into_iter().map(wanted).collect()
@@ -260,15 +261,30 @@ impl Fetch<'_> {
         Ok(all)
     }
 
-    /// Brings all that is wanted, four at a time; tells where it lies.
-    async fn all(&self, wanted: Vec<Wanted>) -> Result<BTreeMap<String, PathBuf>, FetchError> {
+    /// Whether the inventories are those of one object; if so, the last of them.
+    async fn checked(&self, inventories: Vec<Vec<u8>>) -> Result<(Inventory, Vec<Vec<u8>>), FetchError> {
+        let path = self.held.path.clone();
+        let length: usize = inventories.iter().map(Vec::len).sum();
+        let check = move || (whole::check(&path, &inventories), inventories);
+        let checked = match length {
+            ..=SHORT => Ok(check()),
+            _ => tokio::task::spawn_blocking(check).await,
+        };
+        let checked =
+            checked.map_err(|error| FetchError::io("check in", self.place)(io::Error::other(error)));
+        let (inventory, inventories) = checked?;
+        Ok((inventory.map_err(|error| self.not_whole(error))?, inventories))
+    }
+
+    /// Brings all that is wanted, four at a time.
+    async fn all(&self, wanted: Vec<Wanted>) -> Result<BTreeMap<String, Bytes>, FetchError> {
         let (wanted, done) = (Mutex::new(wanted.into_iter()), Mutex::new(BTreeMap::new()));
         let next = || wanted.lock().ok().and_then(|mut wanted| wanted.next());
         let work = || async {
             while let Some(wanted) = next() {
-                let at = self.bring(&wanted).await?;
+                let bytes = self.bring(&wanted).await?;
                 if let Ok(mut done) = done.lock() {
-                    done.insert(wanted.digest, at);
+                    done.insert(wanted.digest, bytes);
                 }
             }
             Ok::<(), FetchError>(())
@@ -277,8 +293,16 @@ impl Fetch<'_> {
         done.into_inner().map_err(|_| FetchError::io("fetch into", self.place)(io::ErrorKind::Other.into()))
     }
 
-    /// Brings some bytes: from this disk, from what came with the object, or from the other Archive.
-    async fn bring(&self, wanted: &Wanted) -> Result<PathBuf, FetchError> {
+    /// Brings some bytes: from what came with the object, from this disk, or from the other Archive.
+    async fn bring(&self, wanted: &Wanted) -> Result<Bytes, FetchError> {
+        // In several places of the object, they are to be one file on this disk.
+        if let Some(bytes) = self.held.file(&wanted.path).filter(|_| wanted.once) {
+            return match arriving::judge(&Digests::of(&bytes), &wanted.digest, &wanted.expected) {
+                Looked::Whole => Ok(Bytes::Here(bytes)),
+                Looked::Misdescribed => Err(self.misdescribed(&wanted.path)),
+                Looked::Not => Err(self.wrong(&wanted.path)),
+            };
+        }
         let kept = self.place.join(&wanted.digest);
         for near in [(self.have)(&wanted.digest), Some(kept.clone())].into_iter().flatten() {
             let (path, expected, digest) = (near.clone(), wanted.expected.clone(), wanted.digest.clone());
@@ -286,16 +310,16 @@ impl Fetch<'_> {
             let looked =
                 tokio::task::spawn_blocking(move || arriving::look(&path, &digest, &expected, trusted));
             match looked.await.map_err(|error| FetchError::io("read", &near)(io::Error::other(error)))? {
-                Looked::Whole => return Ok(near),
+                Looked::Whole => return Ok(Bytes::At(near)),
                 Looked::Misdescribed => return Err(self.misdescribed(&wanted.path)),
                 Looked::Not => {}
             }
         }
         match self.once(wanted, &kept).await? {
-            Came::Whole => Ok(kept),
+            Came::Whole => Ok(Bytes::At(kept)),
             // What was there before may have been the fault.
             Came::Wrong { resumed: true } => match self.once(wanted, &kept).await? {
-                Came::Whole => Ok(kept),
+                Came::Whole => Ok(Bytes::At(kept)),
                 Came::Wrong { .. } => Err(self.wrong(&wanted.path)),
             },
             Came::Wrong { resumed: false } => Err(self.wrong(&wanted.path)),
@@ -303,6 +327,7 @@ impl Fetch<'_> {
     }
 
     async fn once(&self, wanted: &Wanted, kept: &Path) -> Result<Came, FetchError> {
+        fs::create_dir_all(self.place).map_err(FetchError::io("make", self.place))?;
         let (taking, feed) = arriving::take_in(kept, &wanted.expected);
         let (fed, taken) = tokio::join!(self.feed(wanted, feed), taking);
         fed?;
@@ -321,10 +346,7 @@ impl Fetch<'_> {
         let too_long = |_: TooLong| self.too_long(&wanted.path, wanted.expected.most);
         // It takes care of itself if nothing has to be asked for.
         let Some(from) = feed.asked().await else { return Ok(()) };
-        if let Some(bytes) = self.held.file(&wanted.path) {
-            feed.begin(0).await;
-            feed.give(bytes.into()).await.map_err(too_long)?;
-        } else if from > 0 && wanted.expected.size == Some(from) {
+        if from > 0 && wanted.expected.size == Some(from) {
             feed.begin(from).await;
         } else {
             let mut coming = self.peer.file(self.label, &wanted.path, Some((from, &wanted.digest))).await?;

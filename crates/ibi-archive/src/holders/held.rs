@@ -110,8 +110,12 @@ fn small_files(reading: &Reading<'_>, open: bool) -> BTreeMap<String, String> {
         LONGEST.min(left)
     };
     let mut fits = LONGEST;
-    let versions = (1..=reading.inventory.number()).map(|number| format!("v{number}/{INVENTORY}"));
-    for path in std::iter::once(INVENTORY.to_owned()).chain(versions).take(MOST) {
+    if reading.bytes.len() <= fits {
+        fits = put(INVENTORY, reading.bytes.clone());
+    }
+    // That of the last version is the one of the root.
+    let older = (1..reading.inventory.number()).map(|number| format!("v{number}/{INVENTORY}"));
+    for path in older.take(MOST) {
         let digest = reading.inventory_digest(&path).ok().flatten();
         let bytes = digest.and_then(|digest| reading.small(&path, &digest, fits).ok().flatten());
         // They grow: after one that does not fit, none will.

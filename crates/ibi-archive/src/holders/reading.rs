@@ -31,6 +31,8 @@ pub(crate) struct Reading<'a> {
     content: &'a dyn Content,
     path: &'a str,
     pub(crate) inventory: Inventory,
+    /// The inventory as it was written, and its digest.
+    pub(crate) bytes: Vec<u8>,
     pub(crate) digest: String,
 }
 
@@ -38,10 +40,10 @@ impl<'a> Reading<'a> {
     /// The object at a path; nothing if there is none.
     pub(crate) fn of(holdings: &'a Holdings, path: &'a str) -> Result<Option<Self>, ArchiveError> {
         let content = &*holdings.content;
-        let Some(Head { inventory, digest }) = content.head(path)? else { return Ok(None) };
+        let Some(Head { inventory: bytes, digest }) = content.head(path)? else { return Ok(None) };
         let damaged = |what: String| ArchiveError::DamagedObject { path: path.to_owned(), what };
-        let inventory = Inventory::parse(&inventory).map_err(damaged)?;
-        Ok(Some(Self { content, path, inventory, digest }))
+        let inventory = Inventory::parse(&bytes).map_err(damaged)?;
+        Ok(Some(Self { content, path, inventory, bytes, digest }))
     }
 
     /// All files of the manifest with their digests, in order of their paths.

@@ -1,13 +1,14 @@
 //! An item compared with what other holders have of it, and damaged files put right: only with bytes that have the digest which the
 //! item's own inventory tells, and that inventory is the one that the journal knows (threats S5, S7).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ibi_store::journal::Verb;
 use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar};
 use serde::Serialize;
 
 use super::HolderError;
+use super::bring::Bytes;
 use super::copy::{Here, small};
 use super::fetch;
 use super::held::Held;
@@ -74,12 +75,6 @@ pub struct Repair {
     bytes: Bytes,
     /// The Archive that it comes from; nothing if it follows from what is here.
     source: Option<String>,
-}
-
-#[derive(Debug)]
-enum Bytes {
-    Here(Vec<u8>),
-    At(PathBuf),
 }
 
 /// What is known of an item here.
@@ -261,7 +256,7 @@ async fn bytes_of(
             Some((digest, _)) => {
                 let place =
                     data.join("service/copies").join(format!("{}+repair", known.path.replace('/', "+")));
-                elsewhere(peer, held, digest, &place).await.map(Bytes::At)
+                elsewhere(peer, held, digest, &place).await
             }
             None => earlier(peer, held, &parsed, file).await.map(Bytes::Here),
         };
@@ -273,7 +268,7 @@ async fn bytes_of(
 }
 
 /// Bytes by their digest, wherever they lie in what another Archive has.
-async fn elsewhere(peer: &Peer, held: &Held, digest: &str, place: &Path) -> Option<PathBuf> {
+async fn elsewhere(peer: &Peer, held: &Held, digest: &str, place: &Path) -> Option<Bytes> {
     let theirs = Inventory::parse(&small(peer, held, INVENTORY, &held.inventory).await.ok()?).ok()?;
     let file = theirs.manifest.get(digest)?.first()?;
     fetch::file(peer, held, file, digest, place).await.ok()
@@ -300,10 +295,7 @@ impl Archive {
         let content = &*self.holdings.content;
         for repair in repairs {
             let staging = content.stage()?;
-            let put = match &repair.bytes {
-                Bytes::Here(bytes) => content.put(&staging, "file", &mut &bytes[..]).map(drop),
-                Bytes::At(place) => content.put_file(&staging, "file", place),
-            };
+            let put = repair.bytes.put(content, &staging, "file");
             let mended = put.and_then(|()| content.mend(&staging, "file", path, &repair.file));
             content.discard(&staging)?;
             mended?;

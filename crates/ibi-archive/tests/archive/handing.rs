@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ibi_archive::holders::bring::{Brought, Verdict};
+use ibi_archive::holders::bring::{Brought, Bytes, Verdict};
 use ibi_archive::holders::handing::Handing;
 use ibi_archive::holders::handover::{No, Take, Terms};
 use ibi_archive::holders::messages::{Answer, Message};
@@ -32,7 +32,8 @@ fn brought(archive: &Archive, label: &str) -> Brought {
     let inventory = archive.holdings().inventory(&holding.path).unwrap().unwrap();
     let versions = 1..=inventory.number();
     let read = |version| fs::read(object.join(format!("v{version}/inventory.json"))).unwrap();
-    let files = inventory.manifest.values().flatten().map(|file| (file.clone(), object.join(file)));
+    let files =
+        inventory.manifest.values().flatten().map(|file| (file.clone(), Bytes::At(object.join(file))));
     let mut item = holding.item;
     item.files =
         serde_json::from_slice::<ibi_archive::item::Item>(&described(&object, &inventory)).unwrap().files;
@@ -222,13 +223,9 @@ fn a_removed_original_makes_its_copies_say_so_and_none_comes_back() {
         let before = brought(&original, &label);
         assert!(bring(&mut holder, &before));
         // The tree of the original is about to change: what was fetched then is kept apart.
-        let kept = here.data().with_extension("kept");
-        fs::create_dir_all(&kept).unwrap();
-        let files = before.files.iter().enumerate().map(|(number, (name, file))| {
-            let place = kept.join(number.to_string());
-            fs::copy(file, &place).unwrap();
-            (name.clone(), place)
-        });
+        let files = before.files.iter();
+        let files =
+            files.map(|(name, bytes)| (name.clone(), Bytes::Here(bytes.read().unwrap().into_owned())));
         let before = Brought { files: files.collect(), ..before };
         let removal = original.prepare_removal(&label, "a reason", "tester", purge).unwrap();
         original.commit(vec![removal]).pop().unwrap().unwrap();

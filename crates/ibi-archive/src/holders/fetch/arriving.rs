@@ -58,10 +58,16 @@ pub(super) fn look(path: &Path, digest: &str, expected: &Expected, trusted: bool
     if length > expected.most {
         return Looked::Not;
     }
-    match digests::copy_along(&mut file, &mut io::sink(), &expected.stations) {
-        Ok(found) if found.sha512 == digest && expected.is(&found) => Looked::Whole,
-        Ok(found) if found.sha512 == digest => Looked::Misdescribed,
-        _ => Looked::Not,
+    digests::copy_along(&mut file, &mut io::sink(), &expected.stations)
+        .map_or(Looked::Not, |found| judge(&found, digest, expected))
+}
+
+/// What bytes are, by their digests.
+pub(super) fn judge(found: &Digests, digest: &str, expected: &Expected) -> Looked {
+    match found.sha512 == digest {
+        true if expected.is(found) => Looked::Whole,
+        true => Looked::Misdescribed,
+        false => Looked::Not,
     }
 }
 
@@ -83,11 +89,7 @@ pub(super) fn settle(
         return Ok((look(kept, digest, expected, true), true));
     };
     let part = part(kept);
-    let looked = match digests.sha512 == digest {
-        true if expected.is(&digests) => Looked::Whole,
-        true => Looked::Misdescribed,
-        false => Looked::Not,
-    };
+    let looked = judge(&digests, digest, expected);
     match looked {
         Looked::Whole => fs::rename(&part, kept)?,
         Looked::Misdescribed | Looked::Not => fs::remove_file(&part)?,

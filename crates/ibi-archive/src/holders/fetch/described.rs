@@ -1,8 +1,7 @@
 //! What the descriptions of all versions tell of the files of an object.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::PathBuf;
 
 use ibi_store::digests::BLOCK;
 use ibi_store::ocfl::{Inventory, Version};
@@ -10,6 +9,7 @@ use ibi_store::records::LabelRecord;
 
 use super::arriving::Expected;
 use crate::dublin_core::DublinCore;
+use crate::holders::bring::Bytes;
 use crate::item::{Item, Spelling, unhex};
 use crate::object::{DESCRIPTION, DOC, METADATA};
 
@@ -31,12 +31,12 @@ pub(super) fn is_same(label: &str, record: &LabelRecord) -> bool {
 }
 
 /// Reads the descriptions of all versions, and the metadata of the last.
-pub(super) fn read(inventory: &Inventory, texts: &BTreeMap<String, PathBuf>) -> Result<Described, String> {
-    let text = |version: &Version, name: &str| -> Result<Vec<u8>, String> {
+pub(super) fn read(inventory: &Inventory, texts: &BTreeMap<String, Bytes>) -> Result<Described, String> {
+    let text = |version: &Version, name: &str| -> Result<Cow<'_, [u8]>, String> {
         let digest = version.state.iter().find(|(_, paths)| paths.iter().any(|path| path == name));
-        let path =
-            digest.and_then(|(digest, _)| texts.get(digest)).ok_or_else(|| format!("{name} is missing"))?;
-        fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+        let text = digest.and_then(|(digest, _)| texts.get(digest));
+        let text = text.ok_or_else(|| format!("{name} is missing"))?.read();
+        text.map_err(|error| format!("{name} cannot be read: {error}"))
     };
     let mut files: BTreeMap<String, Expected> = BTreeMap::new();
     let mut last = None;
@@ -49,7 +49,8 @@ pub(super) fn read(inventory: &Inventory, texts: &BTreeMap<String, PathBuf>) -> 
         last = Some((version, item));
     }
     let (version, item) = last.ok_or("it has no version")?;
-    let metadata = String::from_utf8(text(version, METADATA)?).map_err(|error| error.to_string());
+    let metadata =
+        String::from_utf8(text(version, METADATA)?.into_owned()).map_err(|error| error.to_string());
     let metadata = metadata.and_then(|xml| DublinCore::from_xml(&xml).map_err(|error| error.to_string()));
     let metadata = metadata.map_err(|error| format!("{METADATA}: {error}"))?;
     Ok(Described { item, metadata, files })
