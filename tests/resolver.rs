@@ -5,6 +5,7 @@ mod clients;
 mod commands;
 mod explained;
 mod forms;
+mod holders;
 mod hostile;
 mod life;
 mod one_command;

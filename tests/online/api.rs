@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "3fc62dd7180170df8f6c25b88e9f58d77a6e1c587257d97a18706b36dce1dcf1";
+const FROZEN: &str = "d806042c4dfcfc2347c0a89125918df4f1d65617a95b28f67277b8b7d97c21b9";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

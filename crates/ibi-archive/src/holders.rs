@@ -2,7 +2,8 @@
 //!
 //! [`handover`] decides what a giver and a taker may do; `stand.rs` tells what they durably know, and does it. [`whole`] checks that
 //! what was fetched is one object; [`bring`] compares it with what is here. On line, a [`peer::Peer`] is asked for what it
-//! [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives, [`taking`] takes.
+//! [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives, [`taking`] takes;
+//! [`repair`] compares with others, whom a [`resolver`] may know.
 
 pub mod bring;
 #[cfg(feature = "web")]
@@ -24,6 +25,8 @@ pub mod peer;
 pub(crate) mod reading;
 #[cfg(feature = "web")]
 pub mod repair;
+#[cfg(feature = "web")]
+pub mod resolver;
 pub mod stand;
 #[cfg(feature = "web")]
 pub mod taking;

@@ -81,6 +81,16 @@ pub enum PeerError {
         /// What came instead.
         what: String,
     },
+    /// Somebody else answers than a resolver.
+    #[error(
+        "{url} does not answer as a resolver does: {what}. Is this its address, and is its program as new as this one?"
+    )]
+    NotAResolver {
+        /// Who was asked.
+        url: String,
+        /// What came instead.
+        what: String,
+    },
     /// It does not want to.
     #[error("{url} refuses ({status}): {detail}")]
     Refused {
@@ -267,6 +277,12 @@ impl Peer {
     /// What changed there, after a change.
     pub async fn changes(&self, after: u64) -> Result<Changes, PeerError> {
         self.json(&format!("/changes?limit=1000&after={after}")).await
+    }
+
+    /// How it comes to its answer about an item, if it is a resolver.
+    pub async fn explain<T: DeserializeOwned>(&self, label: &str) -> Result<T, PeerError> {
+        let label = utf8_percent_encode(label, NON_ALPHANUMERIC);
+        self.json(&format!("/resolve?url={label}&explain=true")).await
     }
 
     /// Tells it something, at a path below `/api/v1`.

@@ -21,6 +21,9 @@ use crate::item::Spelling;
 use crate::object::{Object, short};
 use crate::restate::Restated;
 
+/// Who gives a token to several Archives gives it away.
+pub const ONE_TOKEN: &str = "a token is for one Archive: compare with that one by itself";
+
 /// What a comparison found.
 #[derive(Debug)]
 pub struct Comparison {
@@ -117,10 +120,14 @@ pub async fn compare(
         repairs: Vec::new(),
     };
     let mut holders = Vec::new();
-    for peer in peers {
+    for (number, peer) in peers.iter().enumerate() {
+        // Named, and known to the resolver too.
+        if peers[..number].iter().any(|before| before.url() == peer.url()) {
+            continue;
+        }
         let other = match peer.held(&known.label).await {
             Ok(held) => {
-                let other = told(&peer, &held, &known);
+                let other = told(peer, &held, &known);
                 if !other.equal && held.version == known.version {
                     comparison.report.alarms.push(format!(
                         "{} has another version {} of {}: one of the two was altered",
@@ -129,7 +136,7 @@ pub async fn compare(
                         known.label
                     ));
                 }
-                holders.push((peer, held));
+                holders.push((peer.clone(), held));
                 other
             }
             Err(error) => Other {

@@ -267,14 +267,15 @@ pub(crate) struct Export {
 /// Check every byte against its digest
 ///
 /// Tells what is missing, changed, unreadable or unexpected, and exits with 1 if anything is. An interrupted audit is gone on
-/// with by running it again. `--with` compares an item with what other Archives have of it; `--repair` puts a damaged file right from
+/// with by running it again. `--with` and `--resolver` compare an item with what other Archives have of it; `--repair` puts a damaged file right from
 /// one whose file has the digest that the item's own inventory tells, and from no other.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive audit --data archive
   ibi archive audit --data archive --rate 20M --json
-  ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --with http://archive.inpe.br --repair")]
+  ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --with http://archive.inpe.br --repair
+  ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --resolver http://urlib.net")]
 pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) data: Data,
@@ -289,6 +290,9 @@ pub(crate) struct Audit {
     /// Compare the item with what this Archive has of it; repeatable
     #[arg(long, value_name = "ARCHIVE", requires = "ibi")]
     pub(crate) with: Vec<String>,
+    /// Compare the item with what all Archives have of it that this resolver knows, as in `http://urlib.net`
+    #[arg(long, value_name = "RESOLVER", requires = "ibi")]
+    pub(crate) resolver: Option<String>,
     /// Put damaged files right from the Archives that it is compared with, or from where the copy came
     #[arg(long, requires = "ibi")]
     pub(crate) repair: bool,

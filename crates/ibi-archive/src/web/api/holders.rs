@@ -16,7 +16,7 @@ use crate::holders::handing::{Handing, Wish};
 use crate::holders::messages::Message;
 use crate::holders::peer::{Peer, PeerError};
 use crate::holders::repair::{self, Repair};
-use crate::holders::{HolderError, stand_of};
+use crate::holders::{HolderError, resolver, stand_of};
 use crate::service::Role;
 use crate::web::api::{allowed, json_body, refused};
 use crate::web::site::Site;
@@ -199,15 +199,22 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
     struct With {
         #[serde(default)]
         with: Vec<String>,
+        resolver: Option<String>,
         token: Option<String>,
         #[serde(default)]
         repair: bool,
     }
     let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (With { with, token: theirs, repair }, _) = json_body(&site, request).await?;
+    let (With { with, resolver: known_by, token: theirs, repair }, _) = json_body(&site, request).await?;
+    if theirs.is_some() && (with.len() > 1 || known_by.is_some()) {
+        return Err(not_said(repair::ONE_TOKEN));
+    }
     let peers = with.iter().map(|url| Peer::new(url, theirs.clone())).collect::<Result<Vec<_>, _>>();
-    let peers = peers.map_err(|error| holder(error.into()))?;
+    let mut peers = peers.map_err(|error| holder(error.into()))?;
     let (desk, by) = (&site.desk, token.name);
+    if let Some(known_by) = known_by {
+        peers.extend(resolver::holders(&**desk, &known_by, &label).await.map_err(holder)?);
+    }
     let compared =
         repair::compare(&**desk, desk.data(), &label, peers, theirs, repair).await.map_err(holder)?;
     let repairs: Vec<Repair> = compared.repairs;

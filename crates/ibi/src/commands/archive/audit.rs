@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use ibi_archive::audit::{Finding, Options, Wrong};
-use ibi_archive::holders::repair;
+use ibi_archive::holders::{repair, resolver};
 use serde::Serialize;
 
 use crate::cli::archive::Audit;
@@ -26,7 +26,11 @@ struct Audited<'a> {
 }
 
 pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
-    if let Some(label) = command.ibi.as_ref().filter(|_| command.repair || !command.with.is_empty()) {
+    if let Some(label) = command
+        .ibi
+        .as_ref()
+        .filter(|_| command.repair || !command.with.is_empty() || command.resolver.is_some())
+    {
         return compare(command, label);
     }
     let holdings = open_to_read(&command.data.folder()?)?;
@@ -106,14 +110,16 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
 fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let here = Mutex::new(open_to_read(&data)?);
-    let peers =
-        command.with.iter().map(|url| holders::peer(url, &command.theirs)).collect::<Result<_, _>>()?;
+    let peers = command.with.iter().map(|url| holders::peer(url, &command.theirs));
+    let mut peers = peers.collect::<Result<Vec<_>, _>>()?;
     let token = holders::token(&command.theirs)?;
-    if command.with.len() > 1 && token.is_some() {
-        let what = "a token is for one Archive: compare with that one by itself";
-        return Err(Failure::Usage(what.to_owned()));
+    if token.is_some() && (command.with.len() > 1 || command.resolver.is_some()) {
+        return Err(Failure::Usage(repair::ONE_TOKEN.to_owned()));
     }
     let comparison = holders::waiting(async {
+        if let Some(resolver) = &command.resolver {
+            peers.extend(resolver::holders(&here, resolver, label).await?);
+        }
         Ok(repair::compare(&here, &data, label, peers, token, command.repair).await?)
     })?;
     drop(here);
