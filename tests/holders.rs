@@ -1,8 +1,16 @@
 //! Several Archives on line: copies, refreshing, hand-overs and repair between them, through the built binary.
 
+mod collections;
+mod restored;
+
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use serde_json::json;
 
@@ -63,6 +71,51 @@ impl Holder {
         self.server.signal("-KILL");
         self.server.end();
         self.server = self.folder.serve();
+    }
+}
+
+/// A taker that says that it is ready, and then nothing that helps.
+struct Promising {
+    at: SocketAddr,
+    is_gone: Arc<AtomicBool>,
+    answers: JoinHandle<()>,
+}
+
+impl Promising {
+    fn new() -> Self {
+        let taker = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (at, is_gone) = (taker.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let gone = Arc::clone(&is_gone);
+        let answers = std::thread::spawn(move || {
+            for (number, stream) in taker.incoming().flatten().enumerate() {
+                if gone.load(Ordering::SeqCst) {
+                    return;
+                }
+                let mut stream = stream;
+                let _ = stream.read(&mut [0; 4096]);
+                let (head, body) = match number {
+                    0 => ("200 OK", "{\"answer\":\"ready\"}"),
+                    _ => ("500 Internal Server Error", "{}"),
+                };
+                let length = body.len();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+            }
+        });
+        Self { at, is_gone, answers }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.at)
+    }
+
+    /// Nobody listens there any more.
+    fn go(self) {
+        self.is_gone.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.at);
+        self.answers.join().unwrap();
     }
 }
 
@@ -130,34 +183,6 @@ fn a_large_file_is_copied_with_its_stations() {
 }
 
 #[test]
-fn collections_come_by_prefix_date_and_list() {
-    let (here, there) = (Holder::new(), Holder::new());
-    let reps: Vec<String> =
-        (0..5).map(|number| here.folder.deposit(&[(b"a", format!("{number}").as_bytes())], &[])).collect();
-    let prefix = reps[0].split('/').take(2).collect::<Vec<_>>().join("/") + "/";
-    let list = there.folder.data().join("list");
-    fs::write(&list, format!("# two of them\n{}\n\n{}\n", reps[0], reps[1])).unwrap();
-    let from = ["--from", &here.url()];
-    let lines = |run: Run| {
-        assert_eq!(run.status, 0, "{}", run.stderr);
-        run.json().iter().map(|line| line["found"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    let list = list.to_str().unwrap();
-    assert_eq!(lines(there.run("copy", &["--list", list, from[0], from[1]])), ["new", "new"]);
-    let mut all = lines(there.run("copy", &["--prefix", &prefix, from[0], from[1]]));
-    all.sort();
-    assert_eq!(
-        all,
-        ["equal", "equal", "new", "new", "new"],
-        "what is here is passed over, and the service is nobody's to copy"
-    );
-    assert_eq!(lines(there.run("copy", &["--since", "2001-01-01", from[0], from[1]])), ["equal"; 5]);
-    assert_eq!(lines(there.run("copy", &["--since", "2999-01-01", from[0], from[1]])), [""; 0]);
-    let audited = there.run("audit", &[]);
-    assert_eq!(audited.status, 0, "{}", audited.stdout);
-}
-
-#[test]
 fn an_original_is_handed_over_while_both_are_killed_and_comes_back() {
     let (mut here, mut there) = (Holder::new(), Holder::new());
     let rep = here.folder.deposit(&[(b"a", b"one")], &["--access", "until:2999-01-01"]);
@@ -207,27 +232,14 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
     assert_eq!((&standing["state"], &standing["handover"]["step"]), (&json!("Original"), &json!("offered")));
     let told = ibi(&["archive", "show", &rep, "--data", here.folder.data().to_str().unwrap()]).stdout;
     assert!(told.contains(&format!("hand-over        to {to}, since ")), "{told}");
+    assert_eq!(here.shown(&rep)["handover"], standing["handover"]);
     let cancelled = here.run("transfer", &[&rep, "--cancel"]);
     assert_eq!(cancelled.json()[0]["handover"], json!(null), "{}", cancelled.stderr);
     assert_eq!(here.run("transfer", &[&rep, "--taker-destroyed"]).status, 4, "there is no taker");
     assert_eq!(here.state(&rep), "Original");
     // A taker that says that it is ready, and then nothing any more.
-    let taker = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", taker.local_addr().unwrap());
-    std::thread::spawn(move || {
-        use std::io::{Read as _, Write as _};
-        for (number, stream) in taker.incoming().flatten().enumerate() {
-            let mut stream = stream;
-            let _ = stream.read(&mut [0; 4096]);
-            let body = if number == 0 { "{\"answer\":\"ready\"}" } else { "{}" };
-            let head = if number == 0 { "200 OK" } else { "500 Internal Server Error" };
-            let _ = write!(
-                stream,
-                "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
-            );
-        }
-    });
+    let taker = Promising::new();
+    let url = taker.url();
     here.server.api(&operator, "POST", &transfer, json!({ "to": url }).to_string().as_bytes());
     until("it is granted", || here.state(&rep) == "Copy");
     for (command, arguments) in [("transfer", ["--cancel"]), ("update", ["--original"]), ("drop", ["--yes"])]
@@ -332,7 +344,7 @@ fn what_is_given_up_while_the_taker_is_asked_is_not_granted() {
     let here = Holder::new();
     let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
     let operator = here.folder.token("operator");
-    let taker = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taker = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", taker.local_addr().unwrap());
     let (asked, was_asked) = std::sync::mpsc::channel();
     let (go_on, may_answer) = std::sync::mpsc::channel::<()>();

@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "d806042c4dfcfc2347c0a89125918df4f1d65617a95b28f67277b8b7d97c21b9";
+const FROZEN: &str = "593237a59076daf4b4e25c36f8fb04813d4678e935187f381529c8d4bbc756dc";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

@@ -4,6 +4,7 @@ mod copying;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ibi_store::journal::{Journal, Position, Told};
@@ -50,6 +51,8 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
         copy_file(&data.join("tree"), &out.join("tree"), name)?;
     }
     let copied = copying::objects(data, out, progress)?;
+    // Before the journal: a grant that it tells of has its note, so that the hand-over goes on by itself.
+    copy_handovers(data, out)?;
     // The journal comes after what it tells of; restoring strikes out what came in between.
     copy_file(data, out, "journal")?;
     copy_file(&data.join("minter"), &out.join("minter"), "state")?;
@@ -63,7 +66,7 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
     Ok(copied)
 }
 
-/// Copies what the service keeps for itself, as far as there is any: counts and tokens. Drafts are not in a backup.
+/// Copies what else the service keeps for itself, as far as there is any: counts and tokens. Drafts are not in a backup.
 fn copy_service(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     let state = "service/state.sqlite";
     if from.join(state).exists() {
@@ -72,9 +75,41 @@ fn copy_service(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     let tokens = "service/tokens.json";
     match fs::read(from.join(tokens)) {
         Ok(bytes) => Ok(ibi_store::service::replace(&to.join(tokens), &bytes)?),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(ArchiveError::io("read", &from.join(tokens))(error)),
     }
+}
+
+/// Copies the notes of hand-overs that are not over (`docs/formats/holders.md`), and no others.
+fn copy_handovers(from: &Path, to: &Path) -> Result<(), ArchiveError> {
+    let name = "service/handovers";
+    let (from, to) = (from.join(name), to.join(name));
+    match fs::remove_dir_all(&to) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(ArchiveError::io("remove", &to)(error));
+        }
+        _ => {}
+    }
+    let entries = match fs::read_dir(&from) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(ArchiveError::io("read", &from)(error)),
+    };
+    for entry in entries {
+        let path = entry.map_err(ArchiveError::io("read", &from))?.path();
+        let Some(name) = path.file_name().filter(|_| path.extension().is_some_and(|end| end == "json"))
+        else {
+            continue;
+        };
+        match fs::read(&path) {
+            // A token is in it: readable by its owner only.
+            Ok(bytes) => ibi_store::service::replace(&to.join(name), &bytes)?,
+            // It was over just now.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(ArchiveError::io("read", &path)(error)),
+        }
+    }
+    Ok(())
 }
 
 /// A backup lies outside of what it is a backup of, and goes on from where it was.
@@ -143,6 +178,7 @@ pub fn restore(
     let copied = copying::objects(from, data, progress)?;
     copy_file(from, data, "journal")?;
     copy_file(&from.join("minter"), &data.join("minter"), "state")?;
+    copy_handovers(from, data)?;
     copy_service(from, data)?;
     sync(data)?;
     copy_file(from, data, "archive")?;
@@ -195,7 +231,7 @@ fn marker(from: &Path) -> Result<(String, u64), ArchiveError> {
     let path = from.join(MARKER);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             let what = format!(
                 "{} is not a whole backup: it has no file `{MARKER}`. Run `ibi backup` again",
                 from.display()
@@ -225,9 +261,7 @@ fn copy_file(from: &Path, to: &Path, name: &str) -> Result<(), ArchiveError> {
 
 fn remove_if_there(path: &Path) -> Result<(), ArchiveError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(ArchiveError::io("remove", path)(error))
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(ArchiveError::io("remove", path)(error)),
         _ => Ok(()),
     }
 }

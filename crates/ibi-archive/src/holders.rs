@@ -51,26 +51,35 @@ pub fn stand_of(holdings: &crate::Holdings, label: &str) -> Result<serde_json::V
         Err(error) => return Err(error),
     };
     let holding = holdings.item(&path)?;
-    let handing = handing::Handing::of(holdings.data(), &path)?;
-    let granted = holdings.granted(&path)?;
-    let step = match (&handing, &granted) {
-        (_, Some(_)) => Some("granted"),
-        (Some(handing), None) if handing.failed => Some("failed"),
-        (Some(_), None) => Some("offered"),
-        (None, None) => None,
-    };
     Ok(serde_json::json!({
         "item": label,
         "state": holding.state.name(),
         "epoch": holding.epoch,
         "source": holdings.source(&path)?,
         "given_to": holdings.given_to(&path)?,
-        "handover": step.map(|step| serde_json::json!({
-            "step": step,
-            "to": handing.as_ref().map(|handing| &handing.to).or(granted.as_ref().map(|(_, to)| to)),
-            "said": handing.as_ref().and_then(|handing| handing.said.as_ref()),
-        })),
+        "handover": handover_of(holdings, &path)?,
     }))
+}
+
+/// How the hand-over of an item goes that is given here and not over, for programs.
+#[cfg(feature = "web")]
+pub fn handover_of(
+    holdings: &crate::Holdings,
+    path: &str,
+) -> Result<Option<serde_json::Value>, crate::ArchiveError> {
+    let handing = handing::Handing::of(holdings.data(), path)?;
+    let granted = holdings.granted(path)?;
+    let step = match (&handing, &granted) {
+        (_, Some(_)) => "granted",
+        (Some(handing), None) if handing.failed => "failed",
+        (Some(_), None) => "offered",
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(serde_json::json!({
+        "step": step,
+        "to": handing.as_ref().map(|handing| &handing.to).or(granted.as_ref().map(|(_, to)| to)),
+        "said": handing.as_ref().and_then(|handing| handing.said.as_ref()),
+    })))
 }
 
 /// What Archives could not do between them.

@@ -1,21 +1,22 @@
 //! Many copies at once: of a prefix, since a date, of a list, or all that are here.
 
+mod which;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use ibi_store::journal::State;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::HolderError;
 use super::bring::{Brought, Bytes, Verdict};
-use super::copy::{Source, fetch, look};
-use super::peer::{Peer, PeerError};
-use crate::archive::Holdings;
+use super::copy::{Here, Source, fetch, look};
 use crate::{Archive, ArchiveError};
+
+pub use which::{Which, copies, list, since};
 
 /// Items that are asked for and fetched at a time.
 const AT_ONCE: usize = 8;
@@ -27,17 +28,6 @@ const LOTS: usize = 3;
 
 /// Small items do not wait longer than this for large ones.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Which items of another Archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
-    /// These.
-    These(Vec<String>),
-    /// Those whose first labels begin so.
-    Prefix(String),
-    /// Those that were changed since then (RFC 3339).
-    Since(String),
-}
 
 /// What came of an item.
 #[derive(Debug, Serialize)]
@@ -56,74 +46,28 @@ pub struct Outcome {
     pub error: Option<String>,
 }
 
-/// The items of another Archive that are meant.
-pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
-    let mut all = Vec::new();
-    let is_collection = !matches!(which, Which::These(_));
-    match which {
-        Which::These(items) => all = items,
-        Which::Prefix(prefix) => {
-            let prefix = prefix.to_ascii_lowercase();
-            // Just before the first that begins so.
-            let mut after = Some(prefix.clone());
-            all.extend(exact(peer, &prefix).await?);
-            while let Some(from) = after {
-                let page = peer.list(&from).await?;
-                let fits = page.items.iter().take_while(|item| item.path.starts_with(&prefix));
-                let live = fits.clone().filter(|item| item.state != State::Deleted);
-                all.extend(live.map(|item| item.path.clone()));
-                after = page.next.filter(|_| fits.count() == page.items.len());
-            }
-        }
-        Which::Since(since) => {
-            let mut after = 0;
-            loop {
-                let page = peer.changes(after).await?;
-                let fits = page.changes.iter().filter(|change| change.updated >= since);
-                let live = fits.filter(|change| change.state != State::Deleted);
-                all.extend(live.map(|change| change.item.primary().to_owned()));
-                if page.changes.is_empty() || page.next <= after {
-                    break;
-                }
-                after = page.next;
-            }
-        }
-    }
-    // The service of an Archive is that Archive's own: nobody means it who means a collection.
-    if is_collection && let Some(first) = all.first() {
-        let service = peer.held(first).await?.archive.to_ascii_lowercase();
-        all.retain(|item| item.to_ascii_lowercase() != service);
-    }
-    Ok(all)
+/// Who puts here what was fetched.
+pub trait Put {
+    /// Puts items here, together. Tells of each whether that changed anything, or why it could not be.
+    fn put(
+        &mut self,
+        brought: Vec<Brought>,
+    ) -> impl Future<Output = Result<Vec<Whether>, HolderError>> + Send;
 }
 
-/// The item whose path is the prefix itself: a list begins behind it.
-async fn exact(peer: &Peer, prefix: &str) -> Result<Option<String>, PeerError> {
-    if ibi_id::Label::parse(prefix).is_err() {
-        return Ok(None);
-    }
-    match peer.held(prefix).await {
-        Ok(held) => Ok(Some(held.path)),
-        Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Has the Archive for a moment, to do something with it.
-pub type Open<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&mut Archive)) -> Result<(), HolderError>;
+/// Whether putting an item here changed anything, or why it could not be.
+pub type Whether = Result<bool, ArchiveError>;
 
 /// How a collection is brought.
-pub struct Bringing<'a> {
+pub struct Bringing<H, P, T> {
     /// What is here.
-    pub here: Arc<Mutex<Holdings>>,
+    pub here: Arc<H>,
     /// The data folder.
     pub data: PathBuf,
-    /// Who brings it.
-    pub by: String,
-    /// Has the Archive for a moment.
-    pub open: Open<'a>,
+    /// Who puts it here.
+    pub put: P,
     /// Told of each item when it is done.
-    pub tell: &'a mut dyn FnMut(Outcome),
+    pub tell: T,
     /// Told how many bytes came.
     pub progress: Arc<dyn Fn(u64) + Send + Sync>,
 }
@@ -147,7 +91,7 @@ impl Fetched {
     }
 }
 
-impl Bringing<'_> {
+impl<H: Here + 'static, P: Put, T: FnMut(Outcome)> Bringing<H, P, T> {
     /// Brings items, each from its source. Those that are here as they are there are passed over, so that what was interrupted
     /// is gone on with.
     pub async fn all(mut self, items: impl IntoIterator<Item = (String, Source)>) -> Result<(), HolderError> {
@@ -165,7 +109,7 @@ impl Bringing<'_> {
             while let Ok(more) = lots.try_recv() {
                 ready.extend(more);
             }
-            tokio::task::block_in_place(|| self.put(ready))?;
+            self.put(ready).await?;
         }
         match beside.join_next().await {
             Some(Ok(true)) => Ok(()),
@@ -174,11 +118,14 @@ impl Bringing<'_> {
     }
 
     /// Puts what was fetched here, together.
-    fn put(&mut self, fetched: Vec<Fetched>) -> Result<(), HolderError> {
-        let mut ready = Vec::new();
+    async fn put(&mut self, fetched: Vec<Fetched>) -> Result<(), HolderError> {
+        let (mut ready, mut waiting) = (Vec::new(), Vec::new());
         for Fetched { item, source, came } in fetched {
             match came {
-                Ok((verdict, Some(brought))) => ready.push((item, source, verdict, brought)),
+                Ok((verdict, Some(brought))) => {
+                    waiting.push((item, source, verdict, brought.item.object_path().ok()));
+                    ready.push(brought);
+                }
                 Ok((verdict, None)) => {
                     let found = Some(verdict.name());
                     (self.tell)(Outcome { item, source, found, brought: false, error: None });
@@ -192,11 +139,9 @@ impl Bringing<'_> {
         if ready.is_empty() {
             return Ok(());
         }
-        let mut results = Vec::new();
-        let by = &self.by;
-        (self.open)(&mut |archive| results = commit(archive, &ready, by))?;
-        for ((item, source, verdict, brought), result) in ready.into_iter().zip(results) {
-            if let Ok(path) = brought.item.object_path() {
+        let results = self.put.put(ready).await?;
+        for ((item, source, verdict, path), result) in waiting.into_iter().zip(results) {
+            if let Some(path) = path {
                 super::copy::clear(&self.data, &path);
             }
             let found = Some(verdict.name());
@@ -210,14 +155,14 @@ impl Bringing<'_> {
 }
 
 /// Items that are fetched, some at a time.
-struct Fetching {
+struct Fetching<H> {
     waiting: VecDeque<(String, Source)>,
-    here: Arc<Mutex<Holdings>>,
+    here: Arc<H>,
     data: PathBuf,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
-impl Fetching {
+impl<H: Here + 'static> Fetching<H> {
     /// Fetches them, and hands them on in lots; waits while many lots wait. Tells whether that was all.
     async fn all(mut self, give: mpsc::Sender<Vec<Fetched>>) -> bool {
         let mut busy = JoinSet::new();
@@ -251,7 +196,7 @@ impl Fetching {
             let (here, data, progress) =
                 (Arc::clone(&self.here), self.data.clone(), Arc::clone(&self.progress));
             busy.spawn(async move {
-                let came = one(&here, data, &source, &item, &*progress).await;
+                let came = one(&*here, data, &source, &item, &*progress).await;
                 Fetched { item, source: source.peer.url().to_owned(), came }
             });
         }
@@ -259,7 +204,7 @@ impl Fetching {
 }
 
 async fn one(
-    here: &Mutex<Holdings>,
+    here: &impl Here,
     data: PathBuf,
     source: &Source,
     item: &str,
@@ -276,16 +221,12 @@ async fn one(
     Ok((verdict, Some(brought)))
 }
 
-/// Whether each was put here, or why not.
-fn commit(
-    archive: &mut Archive,
-    ready: &[(String, String, Verdict, Brought)],
-    by: &str,
-) -> Vec<Result<bool, ArchiveError>> {
+/// Puts items into an Archive, together.
+pub fn put_into(archive: &mut Archive, brought: &[Brought], by: &str) -> Vec<Whether> {
     let mut results = Vec::new();
     let mut changes = Vec::new();
     let mut places = Vec::new();
-    for (place, (.., brought)) in ready.iter().enumerate() {
+    for (place, brought) in brought.iter().enumerate() {
         results.push(match archive.prepare_brought(brought, by) {
             Ok(Some(change)) => {
                 changes.push(change);

@@ -91,6 +91,16 @@ pub enum PeerError {
         /// What came instead.
         what: String,
     },
+    /// It lists items without an end.
+    #[error(
+        "{url} lists more than {most} such items: name fewer at a time, by a longer prefix or a later date"
+    )]
+    TooMany {
+        /// Who was asked.
+        url: String,
+        /// Items that are taken.
+        most: usize,
+    },
     /// It does not want to.
     #[error("{url} refuses ({status}): {detail}")]
     Refused {
@@ -350,7 +360,7 @@ impl Peer {
         format!("{}/api/v1{path}", self.url)
     }
 
-    fn not_an_archive(&self, what: String) -> PeerError {
+    pub(super) fn not_an_archive(&self, what: String) -> PeerError {
         PeerError::NotAnArchive { url: self.url.clone(), what }
     }
 }

@@ -1,5 +1,6 @@
 //! The API under `/api/v1`: what it takes and gives is in `openapi.json`, which it also serves.
 
+mod collection;
 mod drafts;
 mod holders;
 mod items;
@@ -35,6 +36,8 @@ pub(super) fn router() -> Router<Arc<Site>> {
         .route("/labels", post(labels::mint))
         .route("/items", get(items::list))
         .route("/items/{*rest}", any(items::any))
+        .route("/copy", post(collection::copy))
+        .route("/refresh", post(collection::refresh))
         .route("/changes", get(items::changes))
         .route("/audit", get(audit))
         .route("/drafts", get(drafts::list).post(drafts::begin))

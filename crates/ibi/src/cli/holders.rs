@@ -39,7 +39,7 @@ pub(crate) struct Copy {
     #[arg(long, group = "what")]
     pub(crate) prefix: Option<String>,
     /// All items that were changed there since this date, as in 2026-11-16
-    #[arg(long, value_name = "DATE", group = "what", value_parser = date)]
+    #[arg(long, value_name = "DATE", group = "what", value_parser = ibi_archive::holders::collection::since)]
     pub(crate) since: Option<String>,
     /// All items that are named in this file, one a line
     #[arg(long, value_name = "FILE", group = "what")]
@@ -137,17 +137,4 @@ pub(crate) struct Drop {
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-fn date(text: &str) -> Result<String, &'static str> {
-    const SHAPE: &str = "a date as in 2026-11-16, or an instant as in 2026-11-16T08:00:00Z";
-    let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
-    let bytes = whole.as_bytes();
-    let shape = b"0000-00-00T00:00:00Z";
-    let fits = bytes.len() == shape.len()
-        && bytes
-            .iter()
-            .zip(shape)
-            .all(|(byte, shape)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape });
-    if fits { Ok(whole) } else { Err(SHAPE) }
 }

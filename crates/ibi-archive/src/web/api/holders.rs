@@ -226,12 +226,12 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
 }
 
 /// What has the right form, and does not say what is needed.
-fn not_said(what: &str) -> Problem {
+pub(super) fn not_said(what: &str) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "Against the rules of the Archive", what)
 }
 
 /// What Archives could not do between them, told to a program.
-fn holder(error: HolderError) -> Problem {
+pub(super) fn holder(error: HolderError) -> Problem {
     match error {
         HolderError::Archive(
             error @ (ArchiveError::NoHandover { .. } | ArchiveError::Granted { .. } | ArchiveError::Restored),

@@ -2,19 +2,14 @@
 
 use std::collections::HashMap;
 
-use ibi_archive::Holdings;
 use ibi_archive::holders::collection::{self, Which};
 use ibi_archive::holders::copy::Source;
-use ibi_archive::keep::State;
 
 use crate::cli::holders::{Copy, Refresh};
 use crate::commands::archive::holders::{bring, peer, token, waiting};
 use crate::commands::archive::open_to_read;
 use crate::exit::{Answer, Failure};
 use crate::io::say;
-
-/// Items that are listed at a time.
-const PAGE: usize = 1000;
 
 pub(crate) fn copy(command: &Copy) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
@@ -50,17 +45,13 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
     let copies = match &command.ibi {
         Some(label) => {
             let (holding, _) = holdings.find(label)?;
-            vec![(label.clone(), holding.path)]
+            vec![(label.clone(), holdings.source(&holding.path)?)]
         }
-        None => copies(&holdings)?,
+        None => collection::copies(&holdings)?,
     };
     let (mut items, mut sources) = (Vec::new(), std::collections::BTreeSet::new());
-    for (item, path) in copies {
-        let source = match &command.from {
-            Some(from) => Some(from.clone()),
-            None => holdings.source(&path)?,
-        };
-        match source {
+    for (item, source) in copies {
+        match command.from.clone().or(source) {
             Some(url) => {
                 sources.insert(url.clone());
                 items.push((item, url));
@@ -89,20 +80,4 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
     let sources = sources.iter().map(source).collect::<Result<HashMap<_, _>, _>>()?;
     let items = items.into_iter().filter_map(|(item, url)| Some((item, sources.get(&url)?.clone())));
     waiting(bring(&data, items.collect(), command.json))
-}
-
-/// All copies that are here, and tombstones of some.
-fn copies(holdings: &Holdings) -> Result<Vec<(String, String)>, Failure> {
-    let (mut copies, mut after) = (Vec::new(), String::new());
-    loop {
-        let page = holdings.list(&after, PAGE)?;
-        let Some(last) = page.last() else { return Ok(copies) };
-        after.clone_from(&last.path);
-        // Also what was removed: its bytes may have been destroyed since.
-        let found = page.into_iter().filter(|holding| {
-            let removed = holding.item.removed.as_ref();
-            holding.state == State::Copy || removed.is_some_and(|removed| !removed.purged)
-        });
-        copies.extend(found.map(|holding| (holding.item.labels.primary().to_owned(), holding.path)));
-    }
 }

@@ -1,11 +1,12 @@
 //! What the commands that ask other Archives share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use ibi_archive::Archive;
+use ibi_archive::ArchiveError;
 use ibi_archive::holders::HolderError;
-use ibi_archive::holders::collection::{Bringing, Outcome};
+use ibi_archive::holders::bring::Brought;
+use ibi_archive::holders::collection::{Bringing, Outcome, Put, Whether, put_into};
 use ibi_archive::holders::copy::Source;
 use ibi_archive::holders::peer::Peer;
 
@@ -52,21 +53,11 @@ pub(super) async fn bring(data: &Path, items: Vec<(String, Source)>, json: bool)
             written = bar.suspend(|| print(&mut output, &outcome, json));
         }
     };
-    let mut have = |work: &mut dyn FnMut(&mut Archive)| {
-        // Borrowed for a moment: a server of this folder goes on meanwhile.
-        let mut archive = open(data).map_err(|failure| match failure {
-            Failure::Archive(error) => HolderError::Archive(error),
-            other => HolderError::Archive(ibi_archive::ArchiveError::Value(other.to_string())),
-        })?;
-        work(&mut archive);
-        Ok(())
-    };
     let progress = bar.clone();
     let bringing = Bringing {
         here,
         data: data.to_owned(),
-        by: who(),
-        open: &mut have,
+        put: Borrowing { data: data.to_owned(), by: who() },
         tell: &mut tell,
         progress: Arc::new(move |bytes| progress.inc(bytes)),
     };
@@ -77,6 +68,24 @@ pub(super) async fn bring(data: &Path, items: Vec<(String, Source)>, json: bool)
     output.flush()?;
     tally.say();
     Ok(Answer::from(tally.trouble == 0))
+}
+
+/// Borrows the Archive for a moment, each time: a server of this folder goes on meanwhile.
+struct Borrowing {
+    data: PathBuf,
+    by: String,
+}
+
+impl Put for Borrowing {
+    async fn put(&mut self, brought: Vec<Brought>) -> Result<Vec<Whether>, HolderError> {
+        tokio::task::block_in_place(|| {
+            let mut archive = open(&self.data).map_err(|failure| match failure {
+                Failure::Archive(error) => error,
+                other => ArchiveError::Value(other.to_string()),
+            })?;
+            Ok(put_into(&mut archive, &brought, &self.by))
+        })
+    }
 }
 
 fn print(output: &mut Output, outcome: &Outcome, json: bool) -> Result<(), Failure> {

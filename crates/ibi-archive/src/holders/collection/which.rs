@@ -1,0 +1,122 @@
+//! Which items a collection has, there or here.
+
+use ibi_store::journal::State;
+
+use crate::ArchiveError;
+use crate::archive::Holdings;
+use crate::holders::peer::{Peer, PeerError};
+
+/// Items that are listed at a time.
+const PAGE: usize = 1000;
+
+/// Items that a collection may have.
+const MOST: usize = 5_000_000;
+
+/// Which items of another Archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// These.
+    These(Vec<String>),
+    /// Those whose first labels begin so.
+    Prefix(String),
+    /// Those that were changed since then (RFC 3339).
+    Since(String),
+}
+
+/// The items of another Archive that are meant.
+pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
+    let mut all = Vec::new();
+    let is_collection = !matches!(which, Which::These(_));
+    match which {
+        Which::These(items) => all = items,
+        Which::Prefix(prefix) => {
+            let prefix = prefix.to_ascii_lowercase();
+            // Just before the first that begins so.
+            let mut after = Some(prefix.clone());
+            all.extend(exact(peer, &prefix).await?);
+            while let Some(from) = after {
+                let page = peer.list(&from).await?;
+                let fits = page.items.iter().take_while(|item| item.path.starts_with(&prefix));
+                let live = fits.clone().filter(|item| item.state != State::Deleted);
+                all.extend(live.map(|item| item.path.clone()));
+                after = page.next.filter(|_| fits.count() == page.items.len());
+                if after.as_ref().is_some_and(|next| *next <= from) {
+                    return Err(peer.not_an_archive(format!("its list goes back to {from}")));
+                }
+                not_too_many(peer, &all)?;
+            }
+        }
+        Which::Since(since) => {
+            let mut after = 0;
+            loop {
+                let page = peer.changes(after).await?;
+                let fits = page.changes.iter().filter(|change| change.updated >= since);
+                let live = fits.filter(|change| change.state != State::Deleted);
+                all.extend(live.map(|change| change.item.primary().to_owned()));
+                if page.changes.is_empty() || page.next <= after {
+                    break;
+                }
+                after = page.next;
+                not_too_many(peer, &all)?;
+            }
+        }
+    }
+    // The service of an Archive is that Archive's own: nobody means it who means a collection.
+    if is_collection && let Some(first) = all.first() {
+        let service = peer.held(first).await?.archive.to_ascii_lowercase();
+        all.retain(|item| item.to_ascii_lowercase() != service);
+    }
+    Ok(all)
+}
+
+/// Nothing grows for ever, whatever the other Archive tells.
+fn not_too_many(peer: &Peer, all: &[String]) -> Result<(), PeerError> {
+    match all.len() > MOST {
+        true => Err(PeerError::TooMany { url: peer.url().to_owned(), most: MOST }),
+        false => Ok(()),
+    }
+}
+
+/// The item whose path is the prefix itself: a list begins behind it.
+async fn exact(peer: &Peer, prefix: &str) -> Result<Option<String>, PeerError> {
+    if ibi_id::Label::parse(prefix).is_err() {
+        return Ok(None);
+    }
+    match peer.held(prefix).await {
+        Ok(held) => Ok(Some(held.path)),
+        Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A date, or an instant, as it is compared with when items were changed.
+pub fn since(text: &str) -> Result<String, &'static str> {
+    const SHAPE: &str = "a date as in 2026-11-16, or an instant as in 2026-11-16T08:00:00Z";
+    let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
+    let bytes = whole.as_bytes();
+    let shape = b"0000-00-00T00:00:00Z";
+    let fits = bytes.len() == shape.len()
+        && bytes
+            .iter()
+            .zip(shape)
+            .all(|(byte, shape)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape });
+    if fits { Ok(whole) } else { Err(SHAPE) }
+}
+
+/// All copies that are here, and tombstones of some, each with the URL of the Archive that it came from, if it came from one.
+pub fn copies(holdings: &Holdings) -> Result<Vec<(String, Option<String>)>, ArchiveError> {
+    let (mut copies, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = holdings.list(&after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(copies) };
+        after.clone_from(&last.path);
+        for holding in page {
+            // Also what was removed: its bytes may have been destroyed since.
+            let removed = holding.item.removed.as_ref();
+            if holding.state == State::Copy || removed.is_some_and(|removed| !removed.purged) {
+                let source = holdings.source(&holding.path)?;
+                copies.push((holding.item.labels.primary().to_owned(), source));
+            }
+        }
+    }
+}
