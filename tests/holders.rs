@@ -1,6 +1,7 @@
 //! Several Archives on line: copies, refreshing, hand-overs and repair between them, through the built binary.
 
 mod collections;
+mod compared;
 mod restored;
 
 use std::fs;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ibi_store::journal::Verb;
+use ibi_store::journal::{State, Verb};
 use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar};
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::copy::{Here, small};
 use super::fetch;
 use super::held::Held;
 use super::peer::Peer;
-use super::whole::cut_back;
+use super::whole::{self, Compared, cut_back};
 use crate::ArchiveError;
 use crate::archive::{Archive, Holdings};
 use crate::audit::{Finding, Options, Wrong};
@@ -87,6 +87,7 @@ struct Known {
     /// The first digits of its inventory's digest, as the journal has them.
     truth: String,
     version: u32,
+    is_original: bool,
     findings: Vec<Finding>,
     /// The inventory that the journal vouches for, if it is still here.
     inventory: Option<Vec<u8>>,
@@ -127,15 +128,15 @@ pub async fn compare(
         }
         let other = match peer.held(&known.label).await {
             Ok(held) => {
-                let other = told(peer, &held, &known);
-                if !other.equal && held.version == known.version {
+                if is_altered(peer, &held, &known).await {
                     comparison.report.alarms.push(format!(
-                        "{} has another version {} of {}: one of the two was altered",
+                        "{} has another version {} of {} than was ever here: one of the two was altered",
                         peer.url(),
                         held.version,
                         known.label
                     ));
                 }
+                let other = told(peer, &held, &known);
                 holders.push((peer.clone(), held));
                 other
             }
@@ -149,10 +150,39 @@ pub async fn compare(
         };
         comparison.report.holders.push(other);
     }
+    comparison.report.alarms.extend(two_originals(&known, &holders));
     if repair {
         find(&known, &holders, data, &mut comparison).await;
     }
     Ok(comparison)
+}
+
+/// Whether what is there is neither an earlier nor a later state of what is here.
+async fn is_altered(peer: &Peer, held: &Held, known: &Known) -> bool {
+    // A copy that had missed an update has a tombstone of its own making.
+    if short(&held.inventory) == known.truth || held.state == State::Deleted {
+        return false;
+    }
+    let ours = known.inventory.as_ref().and_then(|bytes| Inventory::parse(bytes).ok());
+    let theirs = small(peer, held, INVENTORY, &held.inventory).await.ok();
+    match ours.zip(theirs.and_then(|bytes| Inventory::parse(&bytes).ok())) {
+        Some((ours, theirs)) => whole::compare(&ours, &theirs) == Compared::Altered,
+        // No more is known of either than the digest of one version.
+        None => held.version == known.version,
+    }
+}
+
+/// There is one Original in the world (clause 2.1).
+fn two_originals(known: &Known, holders: &[(Peer, Held)]) -> Option<String> {
+    let there = holders.iter().filter(|(_, held)| held.state == State::Original).map(|(peer, _)| peer.url());
+    let all: Vec<&str> = known.is_original.then_some("this Archive").into_iter().chain(there).collect();
+    (all.len() > 1).then(|| {
+        format!(
+            "{} say that they have the Original of {}: find out which one has it, with their operators",
+            all.join(" and "),
+            known.label
+        )
+    })
 }
 
 fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
@@ -174,7 +204,10 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
         .filter_map(|name| here.raw_file(&path, name))
         .find(|bytes| short(&Inventory::digest(bytes)) == last.inventory);
     let source = here.source(&path)?;
-    Ok(Known { path, label, truth: last.inventory, version: last.version, findings, inventory, source })
+    // Restored and not confirmed, it does not say so.
+    let is_original = last.state == State::Original && !here.is_restored();
+    let (truth, version) = (last.inventory, last.version);
+    Ok(Known { path, label, truth, version, is_original, findings, inventory, source })
 }
 
 fn told(peer: &Peer, held: &Held, known: &Known) -> Other {
