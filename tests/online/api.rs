@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "593237a59076daf4b4e25c36f8fb04813d4678e935187f381529c8d4bbc756dc";
+const FROZEN: &str = "6c6ee4b724a06e06071bb515666f866f57391fc62daedfa63976a638115d9d2e";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");
