@@ -105,6 +105,12 @@ pub enum HolderError {
         /// Who should.
         from: String,
     },
+    /// It is this one.
+    #[error("{url} is this Archive itself: say where another one is that has the item")]
+    Itself {
+        /// Its URL.
+        url: String,
+    },
     /// What came is not good.
     #[error(transparent)]
     Fetch(#[from] fetch::FetchError),
@@ -121,7 +127,7 @@ impl HolderError {
                 peer::PeerError::Refused { status, .. } => *status < 500,
                 _ => true,
             },
-            HolderError::NotItsSource { .. } => true,
+            HolderError::NotItsSource { .. } | HolderError::Itself { .. } => true,
             HolderError::Fetch(_) => false,
         }
     }

@@ -6,7 +6,7 @@ use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::dublin_core::DublinCore;
 use crate::item::{Labels, Removed};
-use crate::keep::{Entry, FileRecord, Role};
+use crate::keep::{Entry, FileRecord, Role, State};
 
 /// Files that are read at a time.
 const PAGE: usize = 1000;
@@ -58,6 +58,9 @@ pub struct Told<'a> {
     pub path: &'a str,
     /// Its files.
     pub files: Vec<File>,
+    /// With its history: where a Copy came from, or was brought up to date from, last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// What happened to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<Event>>,
@@ -184,6 +187,7 @@ impl<'a> Told<'a> {
             removed: item.removed.as_ref(),
             path: &holding.path,
             files: Vec::new(),
+            source: None,
             history: None,
         }
     }
@@ -195,7 +199,8 @@ impl<'a> Told<'a> {
 
     /// Also tells what happened to it.
     pub fn with_history(self, holdings: &Holdings) -> Result<Self, ArchiveError> {
-        Ok(Self { history: Some(history(holdings, self.path)?), ..self })
+        let source = holdings.source(self.path)?.filter(|_| self.state == State::Copy.name());
+        Ok(Self { source, history: Some(history(holdings, self.path)?), ..self })
     }
 }
 

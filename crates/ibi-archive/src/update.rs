@@ -234,12 +234,12 @@ impl Archive {
             State::Copy if self.holdings.restored => return Err(ArchiveError::Restored),
             State::Copy => {}
         }
-        if let Some(to) =
-            self.holdings.stand(&holding.path)?.granted.map(|_| self.holdings.given_to(&holding.path))
-        {
-            return Err(ArchiveError::Granted { label: label.to_owned(), to: to?.unwrap_or_default() });
+        let stand = self.holdings.stand(&holding.path)?;
+        if stand.granted.is_some() {
+            let to = self.holdings.given_to(&holding.path)?.unwrap_or_default();
+            return Err(ArchiveError::Granted { label: label.to_owned(), to });
         }
-        let epoch = holding.epoch.saturating_add(1);
+        let epoch = stand.epoch.max(holding.epoch).saturating_add(1);
         self.restate(&holding.path, &object, Restated::new(Verb::Declare, State::Original, epoch, by))
     }
 

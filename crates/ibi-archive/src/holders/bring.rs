@@ -31,12 +31,16 @@ pub enum Verdict {
     Removed,
     /// The same.
     Equal,
-    /// What is here is later.
+    /// What is here is later, and the other is but a Copy.
     Ahead,
+    /// What is here is later than what the Original has, or is of a later epoch: somebody should look into it.
+    Beyond,
     /// What is here is neither earlier nor later: it is left as it is.
     Altered,
     /// The Original is here: nobody else has anything to say of it.
     Original,
+    /// The Original is here, and lacks versions that are there: somebody should look into it.
+    Lacking,
     /// Both say that they have the Original.
     Conflict,
     /// It was removed here, or there before it was ever here: it stays so.
@@ -52,8 +56,10 @@ impl Verdict {
             Verdict::Removed => "removed",
             Verdict::Equal => "equal",
             Verdict::Ahead => "ahead",
+            Verdict::Beyond => "beyond",
             Verdict::Altered => "altered",
             Verdict::Original => "original",
+            Verdict::Lacking => "lacking",
             Verdict::Conflict => "conflict",
             Verdict::Gone => "gone",
         }
@@ -78,6 +84,9 @@ pub struct Theirs<'a> {
     pub digest: &'a str,
     /// Whether all bytes of it were destroyed.
     pub purged: bool,
+    /// Whether it is believed of which epoch the Original is, whatever others have told: it has it, or gives it, and the copy
+    /// here came from it, or the operator named it.
+    pub believed: bool,
 }
 
 /// What is here.
@@ -93,6 +102,8 @@ pub struct Mine {
     pub sound: bool,
     /// Whether it was removed, and its bytes destroyed.
     pub destroyed: bool,
+    /// The epoch that was told of it last.
+    pub heard: u64,
 }
 
 /// Compares what is here with what another Archive has.
@@ -110,12 +121,19 @@ pub fn judge(mine: &Mine, theirs: &Theirs<'_>) -> Verdict {
         }
         // Where bytes are destroyed (law), they are destroyed everywhere.
         State::Deleted if theirs.purged && !mine.destroyed => return Verdict::Removed,
+        State::Deleted if theirs.state == State::Deleted => return Verdict::Equal,
         State::Deleted => return Verdict::Gone,
         // Brought back from a backup, it learns here that the Original was handed over since (clause 2.1).
         State::Original if stand.restored && later => {}
         State::Original if theirs.state == State::Original => return Verdict::Conflict,
-        State::Original => return Verdict::Original,
-        State::Copy if theirs.epoch < stand.epoch => return Verdict::Ahead,
+        State::Original => {
+            let ours = mine.inventory.as_ref().filter(|_| mine.sound && theirs.state == State::Copy);
+            let lacks = ours.is_some_and(|ours| compare(ours, theirs.inventory) == Compared::Behind);
+            return if lacks { Verdict::Lacking } else { Verdict::Original };
+        }
+        State::Copy if theirs.epoch < stand.epoch || (theirs.epoch < mine.heard && !theirs.believed) => {
+            return ahead(theirs);
+        }
         State::Copy => {}
     }
     if theirs.purged {
@@ -127,9 +145,27 @@ pub fn judge(mine: &Mine, theirs: &Theirs<'_>) -> Verdict {
         Compared::Behind => Verdict::Behind,
         // Only who has the Original is known now.
         Compared::Equal if state == State::Original => Verdict::Behind,
+        // Likewise if somebody had lied of the epoch.
+        Compared::Equal if theirs.believed && theirs.epoch < mine.heard => Verdict::Behind,
         Compared::Equal => Verdict::Equal,
-        Compared::Ahead => Verdict::Ahead,
+        Compared::Ahead => ahead(theirs),
         Compared::Altered => Verdict::Altered,
+    }
+}
+
+fn ahead(theirs: &Theirs<'_>) -> Verdict {
+    if theirs.state == State::Copy { Verdict::Ahead } else { Verdict::Beyond }
+}
+
+/// What the operator's words make of a verdict: whether it is brought all the same. `overwrite`: what is here may go; `word`: that
+/// Archive is to be believed.
+pub fn is_meant(verdict: Verdict, mine: &Mine, theirs: &Theirs<'_>, (overwrite, word): (bool, bool)) -> bool {
+    match verdict {
+        Verdict::Altered | Verdict::Beyond => overwrite,
+        // Of two that say so, the one of the earlier epoch yields: not both can.
+        Verdict::Conflict => overwrite && word && theirs.epoch >= mine.stand.epoch,
+        Verdict::Lacking => overwrite && word,
+        verdict => verdict.brings(),
     }
 }
 
@@ -165,8 +201,12 @@ impl Bytes {
 pub struct Brought {
     /// Where it came from.
     pub source: String,
+    /// What it is there.
+    pub state: State,
     /// Its epoch there.
     pub epoch: u64,
+    /// Whether that is believed, whatever others have told.
+    pub believed: bool,
     /// What had happened to it there.
     pub history: Vec<told::Event>,
     /// The inventories of all its versions.
@@ -181,6 +221,8 @@ pub struct Brought {
     pub metadata: DublinCore,
     /// The operator's word that what was altered here may go.
     pub overwrite: bool,
+    /// The operator's word that this Archive is to be believed.
+    pub word: bool,
     /// Whether only its removal came, and none of its files.
     pub only_tombstone: bool,
 }
@@ -189,12 +231,12 @@ impl Brought {
     fn theirs<'a>(&'a self, digest: &'a str) -> Theirs<'a> {
         let removed = self.item.removed.as_ref();
         Theirs {
-            // Whether it is an Original there makes no difference to what is fetched.
-            state: if removed.is_some() { State::Deleted } else { State::Copy },
+            state: if removed.is_some() { State::Deleted } else { self.state },
             epoch: self.epoch,
             inventory: &self.inventory,
             digest,
             purged: removed.is_some_and(|removed| removed.purged),
+            believed: self.believed,
         }
     }
 }
@@ -223,7 +265,8 @@ impl Holdings {
             Some(State::Deleted) => self.item(path)?.item.removed.is_some_and(|removed| removed.purged),
             _ => false,
         };
-        Ok(Mine { stand, inventory, missing, sound, destroyed })
+        let heard = self.records.last_event(path)?.map_or(0, |last| last.epoch);
+        Ok(Mine { stand, inventory, missing, sound, destroyed, heard })
     }
 }
 
@@ -243,14 +286,15 @@ impl Archive {
         // Things may have changed since it was asked for.
         let verdict = judge(&mine, &theirs);
         // Equal by its inventory, its files may be damaged.
-        let may_go = brought.overwrite && matches!(verdict, Verdict::Altered | Verdict::Equal);
-        if !verdict.brings() && !may_go {
+        let damaged = brought.overwrite && verdict == Verdict::Equal && mine.stand.state == Some(State::Copy);
+        if !is_meant(verdict, &mine, &theirs, (brought.overwrite, brought.word)) && !damaged {
             return Ok(None);
         }
         check_labels_of(holdings, &brought.item)?;
         let content = &holdings.content;
         content.room()?;
-        let epoch = brought.epoch.max(mine.stand.epoch);
+        let heard = if brought.believed { 0 } else { mine.heard };
+        let epoch = brought.epoch.max(mine.stand.epoch).max(heard);
         let past = super::stand::past_of(brought.history.clone());
         if brought.only_tombstone {
             return self.prepare_tombstone(&path, brought, (epoch, past), by).map(Some);
@@ -261,7 +305,12 @@ impl Archive {
             inventory: brought.inventory.clone(),
             digest: record.inventory,
         });
-        let mut becomes = (if base.is_some() { Verb::Refresh } else { Verb::Copy }, theirs.state, epoch);
+        let is_removed = theirs.state == State::Deleted;
+        let state = if is_removed { State::Deleted } else { State::Copy };
+        let mut becomes = (if base.is_some() { Verb::Refresh } else { Verb::Copy }, state, epoch);
+        if verdict == Verdict::Lacking {
+            becomes = (Verb::Refresh, State::Original, mine.heard);
+        }
         // Its object was lost here: it is what it was if it comes back as it was, and never more than a Copy otherwise.
         let last = holdings.records.last_event(&path)?;
         if let Some(last) = last.filter(|last| mine.missing && last.verb != Verb::Drop) {
@@ -294,7 +343,7 @@ impl Archive {
             state,
             epoch,
             by: by.to_owned(),
-            note: None,
+            note: replaced(verdict, damaged, &mine),
             key: None,
             source: Some(brought.source.clone()),
             past,
@@ -332,6 +381,20 @@ impl Archive {
             whole: None,
         })
     }
+}
+
+/// What an item's history says of what was here before, where that is not an earlier state (clause 2.2: nothing is overwritten
+/// in silence).
+fn replaced(verdict: Verdict, damaged: bool, mine: &Mine) -> Option<String> {
+    let was = match verdict {
+        _ if damaged => "damaged",
+        Verdict::Altered => "altered",
+        Verdict::Beyond => "beyond its Original",
+        Verdict::Conflict => "another Original",
+        _ => return None,
+    };
+    let inventory = mine.stand.inventory.as_deref().unwrap_or_default();
+    Some(format!("on the operator's word, in the place of what was here: {was}, inventory {inventory}"))
 }
 
 /// Labels of this Archive's own that it has not given out are nobody's, whatever another Archive says.

@@ -212,13 +212,19 @@ async fn one(
 ) -> Result<(Verdict, Option<Brought>), HolderError> {
     let looked = look(here, source, item).await?;
     let verdict = looked.verdict;
-    if !verdict.brings() {
+    if !looked.brings {
         // A kill may have left what was fetched before.
         super::copy::clear(&data, &looked.held.path);
         return Ok((verdict, None));
     }
-    let brought = fetch(here, &data, source, (item, looked), &|bytes| progress(bytes)).await?;
-    Ok((verdict, Some(brought)))
+    match fetch(here, &data, source, (item, looked), &|bytes| progress(bytes)).await {
+        Ok(brought) => Ok((verdict, Some(brought))),
+        // Somebody else may have fetched it at the same time, and cleared up.
+        Err(error) => match look(here, source, item).await {
+            Ok(again) if again.verdict == Verdict::Equal => Ok((Verdict::Equal, None)),
+            _ => Err(error),
+        },
+    }
 }
 
 /// Puts items into an Archive, together.

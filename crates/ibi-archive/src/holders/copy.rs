@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibi_store::journal::State;
 use ibi_store::ocfl::Inventory;
 
-use super::bring::{Brought, Theirs, Verdict, judge};
+use super::bring::{Brought, Theirs, Verdict, is_meant, judge};
 use super::fetch::{self, Fetched};
 use super::held::Held;
 use super::peer::{Peer, PeerError};
@@ -53,12 +53,14 @@ pub struct Source {
     pub word: bool,
     /// Whether every byte that is here is looked at, too.
     pub thorough: bool,
+    /// Whether it hands the item over to us, and has confirmed that.
+    pub gives: bool,
 }
 
 impl Source {
     /// An Archive of which nothing more is said.
     pub fn new(peer: Peer) -> Self {
-        Self { peer, overwrite: false, word: false, thorough: false }
+        Self { peer, overwrite: false, word: false, thorough: false, gives: false }
     }
 }
 
@@ -69,6 +71,10 @@ pub struct Looked {
     pub held: Held,
     /// How what is here stands to it.
     pub verdict: Verdict,
+    /// Whether it is to be fetched.
+    pub brings: bool,
+    /// Whether its epoch is believed.
+    believed: bool,
     /// Whether its removal is all that is brought.
     only_tombstone: bool,
 }
@@ -77,6 +83,11 @@ pub struct Looked {
 pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Looked, HolderError> {
     let peer = &source.peer;
     let held = peer.held(label).await?;
+    if here
+        .look(|here| Ok(here.settings().service.iter().any(|own| own.eq_ignore_ascii_case(&held.archive))))?
+    {
+        return Err(HolderError::Itself { url: peer.url().to_owned() });
+    }
     let (mine, known) = here.look(|here| Ok((here.mine(&held.path)?, path_of(here, label)?)))?;
     if known.is_some_and(|known| known != held.path) {
         return Err(strange(peer, format!("asked for {label}, it tells of {}", held.item)));
@@ -90,27 +101,29 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
         }
     };
     let purged = held.state == State::Deleted && description(peer, &held, &theirs).await?.is_purged();
-    let told =
-        Theirs { state: held.state, epoch: held.epoch, inventory: &theirs, digest: &held.inventory, purged };
+    let known = here.look(|here| here.source(&held.path))?;
+    let is_source = source.word || known.as_deref() == Some(peer.url());
+    let believed = match held.state {
+        State::Original => is_source || source.gives || mine.stand.state.is_none(),
+        State::Copy => source.gives,
+        State::Deleted => is_source,
+    };
+    let (state, epoch) = (held.state, held.epoch);
+    let told = Theirs { state, epoch, inventory: &theirs, digest: &held.inventory, purged, believed };
     let mut verdict = judge(&mine, &told);
     if source.thorough && matches!(verdict, Verdict::Equal | Verdict::Behind) && is_damaged(here, &held.path)?
     {
         verdict = Verdict::Altered;
     }
-    if verdict == Verdict::Removed && !source.word {
+    if verdict == Verdict::Removed && !is_source {
         // Only who the copy came from is believed: a tombstone is for ever (threats S7, S9).
-        let known = here.look(|here| here.source(&held.path))?;
-        if known.as_deref() != Some(peer.url()) {
-            let (item, url) = (held.item, peer.url().to_owned());
-            return Err(HolderError::NotItsSource { item, url, from: known.unwrap_or_default() });
-        }
+        let (item, url) = (held.item, peer.url().to_owned());
+        return Err(HolderError::NotItsSource { item, url, from: known.unwrap_or_default() });
     }
-    if verdict == Verdict::Altered && source.overwrite {
-        verdict = if held.state == State::Deleted { Verdict::Removed } else { Verdict::Behind };
-    }
+    let brings = is_meant(verdict, &mine, &told, (source.overwrite, source.word));
     let ours = mine.inventory.as_ref().map_or(0, Inventory::number);
-    let only_tombstone = verdict == Verdict::Removed && !purged && theirs.number() > ours + 1;
-    Ok(Looked { held, verdict, only_tombstone })
+    let only_tombstone = held.state == State::Deleted && brings && !purged && theirs.number() > ours + 1;
+    Ok(Looked { held, verdict, brings, believed, only_tombstone })
 }
 
 /// Where the item of a label lies here, if it does.
@@ -138,7 +151,7 @@ pub async fn fetch(
     (label, looked): (&str, Looked),
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Brought, HolderError> {
-    let Looked { held, only_tombstone, .. } = looked;
+    let Looked { held, only_tombstone, believed, .. } = looked;
     let peer = &source.peer;
     let fetched = if only_tombstone {
         tombstone(peer, &held).await?
@@ -154,7 +167,9 @@ pub async fn fetch(
     });
     Ok(Brought {
         source: peer.url().to_owned(),
+        state: held.state,
         epoch: held.epoch,
+        believed,
         history: history.collect(),
         inventories,
         inventory,
@@ -162,6 +177,7 @@ pub async fn fetch(
         item,
         metadata,
         overwrite: source.overwrite,
+        word: source.word,
         only_tombstone,
     })
 }
@@ -186,26 +202,26 @@ pub fn clear(data: &Path, path: &str) {
     let _ = fetch::clear(&place(data, path));
 }
 
-/// Brings an item in, by a server.
+/// Brings an item in, by a server. Tells how what was here stood to what is there, and whether that was brought.
 pub async fn bring_in(
     desk: &Arc<Desk>,
     source: &Source,
     label: &str,
     by: &str,
-) -> Result<Verdict, HolderError> {
+) -> Result<(Verdict, bool), HolderError> {
     let looked = look(&**desk, source, label).await?;
     let verdict = looked.verdict;
     let path = looked.held.path.clone();
-    if !verdict.brings() {
+    if !looked.brings {
         // A kill may have left what was fetched before.
         clear(desk.data(), &path);
-        return Ok(verdict);
+        return Ok((verdict, false));
     }
     let brought = fetch(&**desk, desk.data(), source, (label, looked), &|_| ()).await?;
     let by = by.to_owned();
-    desk.change(move |archive| archive.prepare_brought(&brought, &by)).await?;
+    let changed = desk.change(move |archive| archive.prepare_brought(&brought, &by)).await?;
     clear(desk.data(), &path);
-    Ok(verdict)
+    Ok((verdict, changed.is_some()))
 }
 
 /// Where the bytes with each digest lie here, of an item that is here.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::HolderError;
+use super::handover::Step;
+use super::messages::Standing;
 use super::peer::Peer;
 use crate::ArchiveError;
 use crate::archive::Holdings;
@@ -137,6 +139,28 @@ impl Handing {
     fn standing(data: &Path, handing: &Self) -> Result<Option<Self>, ArchiveError> {
         let mut all = Self::all(data)?.into_iter();
         Ok(all.find(|known| known.handover == handing.handover && !known.failed))
+    }
+
+    /// How a hand-over stands here, told to who knows its name.
+    pub fn told(holdings: &Holdings, label: &str, handover: &str) -> Result<Standing, ArchiveError> {
+        let archive = holdings.settings().service.primary().to_owned();
+        let none = Standing { archive: archive.clone(), step: Step::None, terms: None };
+        let path = match holdings.find(label) {
+            Ok((holding, _)) => holding.path,
+            Err(ArchiveError::Dropped { .. }) => return Ok(none),
+            Err(error) => return Err(error),
+        };
+        let granted =
+            holdings.granted(&path)?.map(|(terms, _)| terms).filter(|terms| terms.handover == handover);
+        if let Some(terms) = granted {
+            return Ok(Standing { archive, step: Step::Granted, terms: Some(terms) });
+        }
+        let offered = Self::of(holdings.data(), &path)?;
+        let offered = offered.filter(|handing| handing.handover == handover && !handing.failed);
+        Ok(match offered.and_then(|handing| holdings.terms(label, handing.handover).ok()) {
+            Some((_, terms)) => Standing { archive, step: Step::Offered, terms: Some(terms) },
+            None => none,
+        })
     }
 
     /// Whether somebody who knows this may fetch the item, whoever else may.

@@ -3,8 +3,8 @@
 //!
 //! 1. The giver offers: the taker fetches a verified Copy, and says that it is ready.
 //! 2. The giver durably stops being the Original; its epoch grows by one. From here on there is no one-sided way back.
-//! 3. The giver grants, again and again. The taker durably becomes the Original in that epoch, once, and says so, as often
-//!    as it is asked.
+//! 3. The giver grants, again and again. The taker asks it by itself whether it does ([`is_given`]): who has a token may say
+//!    anything. Then it durably becomes the Original in that epoch, once, and says so, as often as it is asked.
 //! 4. Told so, the giver durably notes that the hand-over is done. Only then may it drop its bytes.
 
 use ibi_store::journal::State;
@@ -27,7 +27,8 @@ pub struct Terms {
 pub struct Stand {
     /// What it is here; nothing if nothing of it is here, or no longer.
     pub state: Option<State>,
-    /// The highest epoch that was ever known here.
+    /// The highest epoch of its own: in which it had the Original, granted it, accepted it or declared it. What others tell of
+    /// epochs is hearsay, and a lie must not stand in the way of who has the Original.
     pub epoch: u64,
     /// Those of the inventory that is held.
     pub inventory: Option<String>,
@@ -37,8 +38,6 @@ pub struct Stand {
     pub transferable: bool,
     /// The hand-over that was granted, and not answered yet.
     pub granted: Option<String>,
-    /// Whether what is held was fetched from who gives.
-    pub from_giver: bool,
 }
 
 /// Why there is no hand-over.
@@ -69,8 +68,14 @@ pub enum No {
     #[error("a later hand-over of it is known here")]
     Stale,
     /// Somebody else has it.
-    #[error("the Archive that the copy here came from says that it has the Original")]
+    #[error(
+        "the Archive that the copy here came from says that it has the Original, and is not the giver: their operators must find \
+         out who has it"
+    )]
     OriginalElsewhere,
+    /// The giver knows nothing of it.
+    #[error("the Archive that is to give it, asked by itself, says that it does not hand it over so")]
+    NotGiven,
 }
 
 /// Whether a giver may grant on these terms: if so, it must first be durable that it is a Copy here, in that epoch.
@@ -118,11 +123,32 @@ pub fn take(stand: &Stand, accepted: bool, terms: &Terms) -> Result<Take, No> {
         _ if stand.restored => Err(No::Restored),
         Some(State::Deleted) => Err(No::Removed),
         Some(State::Original) => Err(No::IsOriginal),
-        // Also where it was dropped: what came after this grant is remembered. The very epoch of the grant is known here
-        // where the Copy was fetched from a giver that had granted already; nobody else can have the Original in it.
-        _ if stand.epoch > terms.epoch || (stand.epoch == terms.epoch && !stand.from_giver) => Err(No::Stale),
+        // Also where it was dropped: what came after this grant is remembered.
+        _ if stand.epoch >= terms.epoch => Err(No::Stale),
         Some(State::Copy) if stand.inventory.as_ref() == Some(&terms.inventory) => Ok(Take::Accept),
         Some(State::Copy) | None => Ok(Take::Fetch),
+    }
+}
+
+/// How a hand-over stands at its giver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// It is offered.
+    Offered,
+    /// It was granted, and nobody has answered.
+    Granted,
+    /// There is none of that name; or it is over, or was given up.
+    None,
+}
+
+/// Whether what a taker is told is what the giver, asked by itself, says: `granted` if that is what it is told.
+pub fn is_given(granted: bool, terms: &Terms, step: Step, theirs: Option<&Terms>) -> bool {
+    let fits = theirs == Some(terms);
+    match step {
+        Step::Granted => fits,
+        Step::Offered => fits && !granted,
+        Step::None => false,
     }
 }
 

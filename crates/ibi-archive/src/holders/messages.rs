@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::handover::Terms;
+use super::handover::{Step, Terms};
 use crate::told;
 
 /// What a giver says.
@@ -46,6 +46,18 @@ impl Message {
         }
         Ok(())
     }
+}
+
+/// What a giver says of a hand-over when it is asked by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The service of the Archive that says so.
+    pub archive: String,
+    /// How it stands.
+    pub step: Step,
+    /// What is handed over, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<Terms>,
 }
 
 /// A step of the giver's.

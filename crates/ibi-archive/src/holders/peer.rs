@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::holders::held::{Held, state};
+use crate::holders::messages::Standing;
 use crate::item::Labels;
 
 /// Bytes of an answer that is read whole: what a page of items, an object or a message may have, and a problem.
@@ -276,6 +277,11 @@ impl Peer {
             _ => return Err(self.refused(answer).await),
         };
         Ok(Coming { url: self.url.clone(), answer, from })
+    }
+
+    /// How a hand-over stands there, if that Archive gives.
+    pub async fn standing(&self, label: &str, handover: &str) -> Result<Standing, PeerError> {
+        self.json(&format!("/items/{}/handover?name={handover}", encoded(label))).await
     }
 
     /// Its items in order of their paths, after one.

@@ -224,12 +224,11 @@ fn told(peer: &Peer, held: &Held, known: &Known) -> Other {
 async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: &mut Comparison) {
     let wrong = known.findings.iter().filter(|finding| finding.wrong != Wrong::Unexpected);
     let files: Vec<&str> = wrong.map(|finding| finding.file.as_str()).collect();
-    let alarm = |file: &str| {
-        format!(
-            "{file} of {} is damaged here, and nobody has it as the item's own inventory tells",
-            known.label
-        )
+    let nobody = match comparison.report.holders.is_empty() {
+        true => "nobody was asked for it: name an Archive that has the item (`--with`)",
+        false => "nobody who was asked has it as the item's own inventory tells",
     };
+    let alarm = |file: &str| format!("{file} of {} is damaged here, and {nobody}", known.label);
     if files.is_empty() {
         return;
     }

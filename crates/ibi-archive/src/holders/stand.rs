@@ -23,6 +23,11 @@ fn pending(events: &[Entry]) -> Option<&Entry> {
     events.iter().rev().find(|event| ends.contains(&event.verb)).filter(|event| event.verb == Verb::Grant)
 }
 
+/// Whether the epoch of an event is of this Archive's making, and not what another one told.
+const fn is_own(verb: Verb) -> bool {
+    !matches!(verb, Verb::Copy | Verb::Refresh | Verb::Repair | Verb::Given | Verb::Drop)
+}
+
 impl Holdings {
     /// What is durably known of the item at a path.
     pub fn stand(&self, path: &str) -> Result<Stand, ArchiveError> {
@@ -35,22 +40,17 @@ impl Holdings {
         let granted = pending(&events).and_then(|event| event.key.as_deref());
         Ok(Stand {
             state: record.as_ref().map(|record| record.state),
-            epoch: events.iter().map(|event| event.epoch).max().unwrap_or(0),
+            epoch: events
+                .iter()
+                .filter(|event| is_own(event.verb))
+                .map(|event| event.epoch)
+                .max()
+                .unwrap_or(0),
             inventory: record.map(|record| record.inventory),
             restored: self.restored,
             transferable,
             granted: granted.map(|key| key.strip_prefix("grant:").unwrap_or(key).to_owned()),
-            from_giver: false,
         })
-    }
-
-    /// The same, for a hand-over from a giver.
-    pub fn stand_to(&self, path: &str, giver: &str) -> Result<Stand, ArchiveError> {
-        let events = self.records.events(path)?;
-        // Also of what was dropped since.
-        let came = events.iter().rev().find(|event| matches!(event.verb, Verb::Copy | Verb::Refresh));
-        let from_giver = came.is_some_and(|event| event.source.as_deref() == Some(giver));
-        Ok(Stand { from_giver, ..self.stand(path)? })
     }
 
     /// What was granted here and not answered yet, and to whom.
@@ -142,7 +142,7 @@ impl Archive {
             Some((holding, _)) => holding.path.clone(),
             None => crate::item::Spelling::parse(label).map(|label| label.folded).unwrap_or_default(),
         };
-        let stand = self.holdings.stand_to(&path, from.url)?;
+        let stand = self.holdings.stand(&path)?;
         let take = handover::take(&stand, accepted, terms)
             .map_err(|no| self.holdings.no_handover(label, &path, no))?;
         let Some((holding, object)) = found.filter(|_| take == Take::Accept) else { return Ok(take) };
@@ -190,7 +190,12 @@ impl Archive {
         let note = Some(format!("the taker {to} is gone for ever"));
         let restated = Restated {
             note,
-            ..Restated::new(Verb::Declare, State::Original, stand.epoch.saturating_add(1), by)
+            ..Restated::new(
+                Verb::Declare,
+                State::Original,
+                stand.epoch.max(holding.epoch).saturating_add(1),
+                by,
+            )
         };
         self.restate(&holding.path, &object, restated)
     }

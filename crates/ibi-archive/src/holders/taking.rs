@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::copy::{Source, bring_in, clear, path_of};
-use super::handover::{No, Take, take};
-use super::messages::{Answer, Kind, Message};
+use super::handover::{No, Step, Take, is_given, take};
+use super::messages::{Answer, Kind, Message, Standing};
 use super::peer::Peer;
 use super::stand::{Given, past_of};
 use super::{HolderError, Verdict};
@@ -17,6 +18,9 @@ use crate::{ArchiveError, item};
 /// Items that are fetched for the hand-overs of one token at a time; others are fetched when they are offered again.
 const MOST: usize = 8;
 
+/// How long others are waited for who are asked whether it is so: much shorter than a giver waits for its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What is being fetched, and why the last try of others failed.
 #[derive(Debug, Default)]
 pub struct Taking(Mutex<HashMap<String, Fetching>>);
@@ -25,17 +29,26 @@ pub struct Taking(Mutex<HashMap<String, Fetching>>);
 enum Fetching {
     /// Whose token it is for.
     Now(String),
-    Failed(String),
+    /// Why, and whether trying again is of no use.
+    Failed(String, bool),
 }
 
 impl Taking {
-    /// Whether somebody else says that it has the Original: who the copy here came from, if that is not the giver.
-    async fn is_elsewhere(desk: &Desk, label: &str, path: &str, giver: &str) -> Result<bool, HolderError> {
-        let source = desk.read()?.source(path)?.filter(|source| source != giver);
+    /// Whether somebody else says that it has the Original: who the copy here came from, if that is not the giver, under whatever
+    /// address.
+    async fn is_elsewhere(
+        desk: &Desk,
+        label: &str,
+        path: &str,
+        giver: &Standing,
+        url: &str,
+    ) -> Result<bool, HolderError> {
+        let source = desk.read()?.source(path)?.filter(|source| source != url);
         let Some(source) = source else { return Ok(false) };
-        // Who does not answer says nothing: the giver is known by its token.
-        let held = Peer::new(&source, None)?.held(label).await;
-        Ok(held.is_ok_and(|held| held.state == State::Original))
+        // Who does not answer in time says nothing: the giver is known by its token, and waits.
+        let peer = Peer::new(&source, None)?;
+        let Ok(Ok(held)) = tokio::time::timeout(PATIENCE, peer.held(label)).await else { return Ok(false) };
+        Ok(held.state == State::Original && !held.archive.eq_ignore_ascii_case(&giver.archive))
     }
 
     /// Answers a giver; `token` is the name of the token that it has from us.
@@ -54,10 +67,33 @@ impl Taking {
         let next = {
             let holdings = desk.read()?;
             let accepted = holdings.has_accepted(&terms.handover)?;
-            let next = take(&holdings.stand_to(&path, &message.from)?, accepted, terms);
+            let next = take(&holdings.stand(&path)?, accepted, terms);
             next.map_err(|no| holdings.no_handover(&label, &path, no))?
         };
-        if next != Take::Accepted && Self::is_elsewhere(desk, &label, &path, &message.from).await? {
+        if next == Take::Accepted {
+            clear(desk.data(), &path);
+            return Ok(Answer::Accepted);
+        }
+        // Who has a token may say anything, also of an Archive that hands nothing over.
+        let giver = Peer::new(&message.from, message.pass.clone())?;
+        let asked = giver.standing(&label, &terms.handover);
+        let standing = match tokio::time::timeout(PATIENCE, asked).await {
+            Ok(Ok(standing)) => standing,
+            Ok(Err(error)) => return Ok(Answer::Fetching { said: Some(error.to_string()) }),
+            Err(_) => {
+                let said = format!("{} was asked whether it hands it over, and does not answer", giver.url());
+                return Ok(Answer::Fetching { said: Some(said) });
+            }
+        };
+        let granted = message.message == Kind::Grant;
+        if !is_given(granted, terms, standing.step, standing.terms.as_ref()) {
+            // It was changed since, and is offered again as it is now.
+            if !granted && standing.step != Step::None {
+                return Ok(Answer::Fetching { said: None });
+            }
+            return Err(desk.read()?.no_handover(&label, &path, No::NotGiven).into());
+        }
+        if Self::is_elsewhere(desk, &label, &path, &standing, &message.from).await? {
             return Err(desk.read()?.no_handover(&label, &path, No::OriginalElsewhere).into());
         }
         if next != Take::Fetch {
@@ -65,9 +101,8 @@ impl Taking {
             clear(desk.data(), &path);
         }
         match (next, message.message) {
-            (Take::Accepted, _) => Ok(Answer::Accepted),
-            (Take::Accept, Kind::Offer) => Ok(Answer::Ready),
-            (Take::Accept, Kind::Grant) => self.accept(desk, label, message, token).await,
+            (Take::Accept | Take::Accepted, Kind::Offer) => Ok(Answer::Ready),
+            (Take::Accept | Take::Accepted, Kind::Grant) => self.accept(desk, label, message, token).await,
             (Take::Fetch, _) => self.fetch(desk, label, message, token),
         }
     }
@@ -103,7 +138,13 @@ impl Taking {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let said = match known.get(&label) {
             Some(Fetching::Now(_)) => return Ok(Answer::Fetching { said: None }),
-            Some(Fetching::Failed(said)) => Some(said.clone()),
+            // Before the grant, that ends it; after it, the giver asks on, and an operator may have put it right.
+            Some(Fetching::Failed(said, true)) if message.message == Kind::Offer => {
+                let said = ArchiveError::NotHandedOver(format!("{label} cannot be taken: {said}"));
+                known.remove(&label);
+                return Err(said.into());
+            }
+            Some(Fetching::Failed(said, _)) => Some(said.clone()),
             None => None,
         };
         let mine = |fetching: &&Fetching| matches!(fetching, Fetching::Now(by) if by == token);
@@ -114,18 +155,20 @@ impl Taking {
         known.insert(label.clone(), Fetching::Now(token.to_owned()));
         let (taking, desk, by) = (Arc::clone(self), Arc::clone(desk), token.to_owned());
         tokio::spawn(async move {
-            let brought = bring_in(&desk, &Source::new(peer), &label, &by).await;
+            let brought = bring_in(&desk, &Source { gives: true, ..Source::new(peer) }, &label, &by).await;
             let failed = match brought {
-                Ok(Verdict::New | Verdict::Behind | Verdict::Equal) => None,
-                Ok(other) => Some(format!("what is there is {}", other.name())),
-                Err(error) => Some(error.to_string()),
+                Ok((Verdict::New | Verdict::Behind | Verdict::Equal, _)) => None,
+                Ok((other, _)) => Some((format!("what is there is {}", other.name()), false)),
+                Err(error) => {
+                    Some((error.to_string(), matches!(error, HolderError::Archive(_)) && error.is_final()))
+                }
             };
             let mut known = taking.0.lock().unwrap_or_else(PoisonError::into_inner);
             match failed {
                 None => drop(known.remove(&label)),
-                Some(said) => {
+                Some((said, is_final)) => {
                     tracing::warn!(item = %label, %said, "cannot fetch what is handed over");
-                    known.insert(label, Fetching::Failed(said));
+                    known.insert(label, Fetching::Failed(said, is_final));
                 }
             }
         });

@@ -8,7 +8,7 @@ use std::path::Path;
 use ibi_archive::holders::bring::{Brought, Bytes, Verdict};
 use ibi_archive::holders::handing::Handing;
 use ibi_archive::holders::handover::{No, Take, Terms};
-use ibi_archive::holders::messages::{Answer, Message};
+use ibi_archive::holders::messages::{Answer, Message, Standing};
 use ibi_archive::holders::stand::Given;
 use ibi_archive::keep::State;
 use ibi_archive::rebuild::rebuild;
@@ -39,7 +39,9 @@ fn brought(archive: &Archive, label: &str) -> Brought {
         serde_json::from_slice::<ibi_archive::item::Item>(&described(&object, &inventory)).unwrap().files;
     Brought {
         source: "http://giver.test".to_owned(),
+        state: holding.state,
         epoch: holding.epoch,
+        believed: false,
         history: Vec::new(),
         inventories: versions.map(read).collect(),
         files: files.collect(),
@@ -47,6 +49,7 @@ fn brought(archive: &Archive, label: &str) -> Brought {
         item,
         metadata: holding.metadata.clone(),
         overwrite: false,
+        word: false,
         only_tombstone: false,
     }
 }
@@ -214,6 +217,37 @@ fn copies_follow_their_original_and_nothing_altered_is_overwritten() {
     same_after_rebuilding(&third, copy);
 }
 
+/// Threat S8: what somebody tells of epochs stands in nobody's way who has the Original.
+#[test]
+fn a_lie_about_the_epoch_is_put_right_by_who_has_the_original() {
+    let (here, there) = (Ours::new(), Ours::new());
+    let (mut original, label) = with_item(&here);
+    let mut holder = there.init();
+    assert!(bring(&mut holder, &Brought { epoch: 1 << 40, ..brought(&original, &label) }));
+    assert_eq!(state(&holder, &label), (State::Copy, 1 << 40));
+    let changes = Changes { statements: vec!["title=second".parse().unwrap()], ..Changes::default() };
+    let change = original.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
+    original.commit(vec![change]).pop().unwrap().unwrap();
+    assert!(!bring(&mut holder, &brought(&original, &label)), "of an earlier epoch, says somebody");
+    let believed = Brought { believed: true, ..brought(&original, &label) };
+    assert!(bring(&mut holder, &believed), "who the copy came from, and has the Original, is believed");
+    assert_eq!(state(&holder, &label), (State::Copy, 1));
+    // Equal but for the epoch.
+    assert!(bring(&mut holder, &Brought { epoch: 1 << 40, overwrite: true, ..brought(&original, &label) }));
+    assert!(bring(&mut holder, &believed));
+    assert!(!bring(&mut holder, &believed), "once");
+    // It is handed over, though the taker has heard of a later epoch and has not been told better.
+    assert!(bring(&mut holder, &Brought { epoch: 1 << 40, overwrite: true, ..brought(&original, &label) }));
+    let (_, terms) = original.holdings().terms(&label, HANDOVER.to_owned()).unwrap();
+    original.grant(&label, &terms, "http://taker.test", "Ana").unwrap();
+    let from = Given { url: "http://giver.test", by: "Ana", past: None };
+    assert_eq!(holder.accept(&label, &terms, &from).unwrap(), Take::Accepted);
+    assert_eq!(state(&holder, &label), (State::Original, 2));
+    let (_, back) = holder.holdings().terms(&label, "back".to_owned()).unwrap();
+    assert_eq!(back.epoch, 3, "the lie does not spread");
+    same_after_rebuilding(&there, holder);
+}
+
 #[test]
 fn a_removed_original_makes_its_copies_say_so_and_none_comes_back() {
     for purge in [false, true] {
@@ -268,7 +302,9 @@ fn a_lost_object_comes_back_as_what_it_was() {
 fn verdicts_have_names_for_programs() {
     let all =
         [Verdict::New, Verdict::Behind, Verdict::Removed, Verdict::Equal, Verdict::Ahead, Verdict::Altered];
-    for verdict in all.into_iter().chain([Verdict::Original, Verdict::Conflict, Verdict::Gone]) {
+    let more =
+        [Verdict::Original, Verdict::Conflict, Verdict::Gone, Verdict::Beyond, Verdict::Lacking].into_iter();
+    for verdict in all.into_iter().chain(more) {
         assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
     }
 }
@@ -281,9 +317,14 @@ fn sample(name: &str) -> String {
 #[test]
 fn the_messages_of_format_1_are_still_read_and_written() {
     for line in sample("handover-1.json").lines() {
-        let again = match line.starts_with("{\"message\"") {
-            true => serde_json::to_string(&serde_json::from_str::<Message>(line).unwrap()),
-            false => serde_json::to_string(&serde_json::from_str::<Answer>(line).unwrap()),
+        let again = match line {
+            _ if line.starts_with("{\"message\"") => {
+                serde_json::to_string(&serde_json::from_str::<Message>(line).unwrap())
+            }
+            _ if line.starts_with("{\"archive\"") => {
+                serde_json::to_string(&serde_json::from_str::<Standing>(line).unwrap())
+            }
+            _ => serde_json::to_string(&serde_json::from_str::<Answer>(line).unwrap()),
         };
         assert_eq!(again.unwrap(), line);
     }

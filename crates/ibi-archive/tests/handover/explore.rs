@@ -84,17 +84,15 @@ fn stuck(world: World, rules: &Rules, bounds: &Bounds, calm: &mut HashMap<World,
         return None;
     }
     let start = world.calmed();
-    let well = *calm
-        .entry(start)
-        .or_insert_with(|| [false, true].iter().all(|learns| ends_well(start, *learns, rules, bounds)));
+    let well = *calm.entry(start).or_insert_with(|| ends_well(start, rules, bounds));
     (!well).then_some(Broken::Stuck)
 }
 
-fn ends_well(mut world: World, learns: bool, rules: &Rules, bounds: &Bounds) -> bool {
+fn ends_well(mut world: World, rules: &Rules, bounds: &Bounds) -> bool {
     for giver in [0, 1, 0, 1] {
         let granted = world.archives[usize::from(giver)].granted;
         let [grant, accepted] = [Message::Grant, Message::Accepted].map(|said| Step::Arrive(said, granted));
-        let fetch = Step::Fetch(1 - giver, learns);
+        let fetch = Step::Fetch(1 - giver);
         let course = [Step::Repeat(giver), grant, fetch, grant, Step::Say(1 - giver), accepted];
         for step in course.into_iter().filter(|_| granted > 0) {
             world = world.after(step, rules, bounds).unwrap_or(world);

@@ -8,7 +8,8 @@
 //! Messages are late, doubled, and in any order: what was said once may arrive whenever it likes. One that is lost is one
 //! that never arrives, so no step is needed for it. A crash may come between writing and saying, and an Archive with
 //! nothing unsaid comes back from it as it was. A giver acts on any `Ready`, and a Copy may be fetched at any time: more
-//! courses than an Archive takes, not fewer.
+//! courses than an Archive takes, not fewer. A taker also asks the giver by itself before it believes it: where that does not
+//! confirm what came, it is as if it had not arrived, so that no course is added by it.
 
 #![expect(
     clippy::expect_used,
@@ -86,6 +87,13 @@ fn a_taker_that_minds_neither_epoch_nor_memory_takes_twice() {
 
 fn blind(stand: &Stand, _: bool, terms: &Terms) -> Result<Take, No> {
     take(&Stand { epoch: 0, ..stand.clone() }, false, terms)
+}
+
+#[test]
+fn a_taker_that_does_not_ask_its_giver_believes_anybody() {
+    let rules = Rules { is_given: |_, _, _, _| true, ..OURS };
+    let way = finds(&rules, &SMALL, Broken::TwoOriginals);
+    assert_eq!(way, [Step::Fetch(1), Step::Forge(0)]);
 }
 
 /// The taker has dropped its Copy since it was ready: the giver's bytes were the last.

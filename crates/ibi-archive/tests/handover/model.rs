@@ -1,6 +1,6 @@
 //! Two Archives, one item, and a network that keeps what was ever said.
 
-use ibi_archive::holders::handover::{No, Stand, Take, Terms, take};
+use ibi_archive::holders::handover::{No, Stand, Step, Take, Terms, is_given, take};
 use ibi_store::journal::State;
 
 /// Hand-overs are numbered from 1, and 0 is none; versions too.
@@ -25,6 +25,7 @@ pub(crate) struct Bounds {
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) take: fn(&Stand, bool, &Terms) -> Result<Take, No>,
+    pub(crate) is_given: fn(bool, &Terms, Step, Option<&Terms>) -> bool,
     pub(crate) granted_before_written: bool,
     pub(crate) dropped_when_granted: bool,
     pub(crate) taken_back_after_a_while: bool,
@@ -34,6 +35,7 @@ pub(crate) struct Rules {
 
 pub(crate) const OURS: Rules = Rules {
     take,
+    is_given,
     granted_before_written: false,
     dropped_when_granted: false,
     taken_back_after_a_while: false,
@@ -44,6 +46,7 @@ pub(crate) const OURS: Rules = Rules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Archive {
     pub(crate) state: Option<State>,
+    /// Of its own: who fetches a Copy learns none.
     pub(crate) epoch: u8,
     pub(crate) version: Number,
     /// A bit for each version whose bytes are here.
@@ -76,8 +79,6 @@ impl Archive {
             restored: self.restored,
             transferable: bounds.transferable,
             granted: (self.granted > 0).then(|| self.granted.to_string()),
-            // There are two: what one has came from the other.
-            from_giver: true,
         }
     }
 

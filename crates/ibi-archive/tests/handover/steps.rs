@@ -1,6 +1,6 @@
 //! What can happen, and what the world is then. Here the Archives ask the rules of the hand-over.
 
-use ibi_archive::holders::handover::{Take, Terms, may_drop, may_grant, may_offer};
+use ibi_archive::holders::handover::{self, Take, Terms, may_drop, may_grant, may_offer};
 use ibi_store::journal::State;
 
 use crate::model::{Archive, Bounds, Fault, Message, Number, Offered, Rules, World, bit};
@@ -16,8 +16,10 @@ pub(crate) enum Step {
     Update(u8),
     Remove(u8),
     Drop(u8),
-    /// From the other one, and whether the Archive learns its epoch by that.
-    Fetch(u8, bool),
+    /// From the other one.
+    Fetch(u8),
+    /// Somebody who has a token, and no part in it, says to the other one that this one grants.
+    Forge(u8),
     TakeBack(u8),
     Forget(u8),
     Backup(u8),
@@ -42,8 +44,8 @@ impl World {
             Step::Update,
             Step::Remove,
             Step::Drop,
-            |x| Step::Fetch(x, false),
-            |x| Step::Fetch(x, true),
+            Step::Fetch,
+            Step::Forge,
             Step::TakeBack,
             Step::Forget,
             Step::Backup,
@@ -90,7 +92,8 @@ impl World {
                 archive.crash();
                 self.backup = Some((x, archive));
             }
-            Step::Fetch(x, learns) => self.fetch(x, learns)?,
+            Step::Fetch(x) => self.fetch(x)?,
+            Step::Forge(x) => self.forge(x, rules, bounds)?,
             Step::Crash(x) => self.archives[usize::from(x)].crash(),
             Step::Update(x) | Step::Remove(x) | Step::TakeBack(x) | Step::Forget(x) => {
                 let archive = &mut self.archives[usize::from(x)];
@@ -177,6 +180,24 @@ impl World {
         Some(())
     }
 
+    /// A grant comes that nobody made. All that is in it is public, but for the name.
+    fn forge(&mut self, x: u8, rules: &Rules, bounds: &Bounds) -> Option<()> {
+        let told = self.archives[usize::from(x)];
+        let terms = Terms {
+            handover: "forged".to_owned(),
+            epoch: u64::from(told.epoch) + 1,
+            inventory: told.version.to_string(),
+        };
+        let archive = &mut self.archives[usize::from(1 - x)];
+        if !(rules.is_given)(true, &terms, handover::Step::None, None)
+            || (rules.take)(&archive.stand(bounds), false, &terms) != Ok(Take::Accept)
+        {
+            return None;
+        }
+        (archive.state, archive.epoch) = (Some(State::Original), told.epoch + 1);
+        Some(())
+    }
+
     /// It is durable that the giver is a Copy, and what it granted.
     fn write_grant(&mut self, number: Number, rules: &Rules, bounds: &Bounds) {
         let Offered { giver, epoch, .. } = self.offered[usize::from(number)];
@@ -195,7 +216,7 @@ impl World {
     }
 
     /// A Copy is made, or brought up to date: never from one that is behind.
-    fn fetch(&mut self, x: u8, learns: bool) -> Option<()> {
+    fn fetch(&mut self, x: u8) -> Option<()> {
         let source = self.archives[usize::from(1 - x)];
         let archive = &mut self.archives[usize::from(x)];
         let free = matches!(archive.state, None | Some(State::Copy));
@@ -203,9 +224,6 @@ impl World {
             return None;
         }
         (archive.state, archive.version, archive.bytes) = (Some(State::Copy), source.version, source.bytes);
-        if learns {
-            archive.epoch = archive.epoch.max(source.epoch);
-        }
         Some(())
     }
 }

@@ -168,7 +168,7 @@ fn fetching(to: &str, said: Option<String>) -> String {
 async fn finish(desk: &Arc<Desk>, handing: &Handing) -> Result<Round, HolderError> {
     // Come back meanwhile, or removed, it is not what was to go.
     let is_copy = desk.read()?.stand(&handing.path)?.state == Some(ibi_store::journal::State::Copy);
-    if !handing.keep && is_copy {
+    if !handing.keep && is_copy && is_there(desk, handing).await? {
         let Handing { item, by, to, .. } = handing.clone();
         let note = Some(format!("handed over to {to}"));
         let dropped = desk.work(move |archive| archive.drop_copy(&item, &by, note)).await;
@@ -179,6 +179,22 @@ async fn finish(desk: &Arc<Desk>, handing: &Handing) -> Result<Round, HolderErro
     }
     handing.end(desk.data())?;
     Ok(Round::Done)
+}
+
+/// Whether the taker shows what it says that it has accepted: these may be the last bytes.
+async fn is_there(desk: &Arc<Desk>, handing: &Handing) -> Result<bool, HolderError> {
+    let here = desk.read()?.item(&handing.path)?.version;
+    let held = match Peer::new(&handing.to, handing.token.clone())?.held(&handing.item).await {
+        Ok(held) => Some(held),
+        Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let there = held.is_some_and(|held| held.version >= here);
+    if !there {
+        let Handing { item, to, .. } = handing;
+        tracing::error!(%item, %to, "ALARM: the taker does not show what it has accepted; the copy stays here");
+    }
+    Ok(there)
 }
 
 async fn say(peer: &Peer, item: &str, message: &Message) -> Result<Answer, HolderError> {

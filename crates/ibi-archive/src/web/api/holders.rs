@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
+use ibi_http::accept::value;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -97,15 +98,17 @@ async fn refresh(site: Arc<Site>, label: String, request: Request) -> Result<Res
         ))
     })?;
     let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
-    bring(&site, &label, Source { peer, overwrite, word, thorough: true }, &token.name).await
+    bring(&site, &label, Source { peer, overwrite, word, thorough: true, gives: false }, &token.name).await
 }
 
 async fn bring(site: &Arc<Site>, label: &str, source: Source, by: &str) -> Result<Response, Problem> {
-    let found = bring_in(&site.desk, &source, label, by).await.map_err(holder)?;
-    let told = json!({ "item": label, "source": source.peer.url(), "found": found.name(), "brought": found.brings() });
+    let (found, brought) = bring_in(&site.desk, &source, label, by).await.map_err(holder)?;
+    let told =
+        json!({ "item": label, "source": source.peer.url(), "found": found.name(), "brought": brought });
     let status = match found {
         Verdict::New => StatusCode::CREATED,
-        Verdict::Altered | Verdict::Conflict => StatusCode::CONFLICT,
+        _ if brought => StatusCode::OK,
+        Verdict::Altered | Verdict::Beyond | Verdict::Conflict | Verdict::Lacking => StatusCode::CONFLICT,
         _ => StatusCode::OK,
     };
     Ok((status, axum::Json(told)).into_response())
@@ -184,6 +187,14 @@ fn standing(site: &Site, label: &str) -> Result<Value, Problem> {
     stand_of(&holdings, label).map_err(refused)
 }
 
+/// A taker asks whether it is so what it was told. Its name is all that it needs to know: that is random, and long.
+pub(super) fn standing_of(site: &Site, label: &str, request: &Request) -> Result<Response, Problem> {
+    let name = request.uri().query().and_then(|query| value(query, "name"));
+    let name = name.ok_or_else(|| Problem::bad_request("say `name`: that of the hand-over"))?;
+    let holdings = site.desk.read().map_err(refused)?;
+    Ok(axum::Json(Handing::told(&holdings, label, &name).map_err(refused)?).into_response())
+}
+
 /// A giver speaks.
 async fn handover(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
     let token = allowed(&site, request.headers(), Role::Holder)?;
@@ -243,6 +254,7 @@ pub(super) fn holder(error: HolderError) -> Problem {
         HolderError::Peer(error) => elsewhere(&error),
         HolderError::Fetch(error) => elsewhere(&error),
         error @ HolderError::NotItsSource { .. } => Problem::conflict(error.to_string()),
+        error @ HolderError::Itself { .. } => not_said(&error.to_string()),
     }
 }
 

@@ -75,9 +75,11 @@ pub(super) async fn any(State(site): State<Arc<Site>>, request: Request) -> Resu
     match (request.method().as_str(), what) {
         ("GET" | "HEAD", What::Object(file)) => object::get(site, label, file, request).await,
         ("GET" | "HEAD", What::Between(Between::Transfer)) => holders::transferring(&site, &label, &request),
+        ("GET" | "HEAD", What::Between(Between::Handover)) => holders::standing_of(&site, &label, &request),
         ("POST", What::Between(between)) => holders::post(site, label, between, request).await,
         (_, What::Between(between)) => {
-            let takes = if between == Between::Transfer { "GET, HEAD, POST" } else { "POST" };
+            let is_read = matches!(between, Between::Transfer | Between::Handover);
+            let takes = if is_read { "GET, HEAD, POST" } else { "POST" };
             let status = StatusCode::METHOD_NOT_ALLOWED;
             let problem = Problem::new(status, "method", "Method not allowed", format!("this takes {takes}"));
             Ok(([(header::ALLOW, takes)], problem).into_response())

@@ -75,7 +75,7 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
     let (word, thorough) = (command.from.is_some(), command.ibi.is_some());
     let source = |url: &String| -> Result<(String, Source), Failure> {
         let peer = peer(url, &command.theirs)?;
-        Ok((url.clone(), Source { peer, overwrite: command.overwrite, word, thorough }))
+        Ok((url.clone(), Source { overwrite: command.overwrite, word, thorough, ..Source::new(peer) }))
     };
     let sources = sources.iter().map(source).collect::<Result<HashMap<_, _>, _>>()?;
     let items = items.into_iter().filter_map(|(item, url)| Some((item, sources.get(&url)?.clone())));

@@ -97,7 +97,7 @@ fn print(output: &mut Output, outcome: &Outcome, json: bool) -> Result<(), Failu
     }
     if let Some(error) = &outcome.error {
         say(format_args!("{}: {}", printable(&outcome.item), printable(error)));
-    } else if let Some(what) = outcome.found.and_then(trouble) {
+    } else if let Some(what) = outcome.found.and_then(trouble).filter(|_| !outcome.brought) {
         say(format_args!("{}: {what}", printable(&outcome.item)));
     }
     output.flush()
@@ -110,9 +110,17 @@ fn trouble(found: &str) -> Option<&'static str> {
             "ALTERED: what is here is neither an earlier nor a later state of what is there, and is left as it is. `ibi archive \
              audit` tells whether it is damaged; `refresh --overwrite` puts what is there in its place"
         }
+        "beyond" => {
+            "BEYOND: what is here is later than what the Original has, or of a later epoch, and is left as it is. Its operator can \
+             fetch it from here (`refresh IBI --from … --overwrite`); `refresh --overwrite` here gives it up"
+        }
+        "lacking" => {
+            "LACKING: the Original is here, and lacks versions that are there. `refresh IBI --from … --overwrite` brings them, and \
+             it stays the Original"
+        }
         "conflict" => {
             "ALARM: both Archives say that they have the Original. Nothing was changed: find out which one has it, with the operator \
-             of the other"
+             of the other. Where it is not, `refresh IBI --from … --overwrite` makes it a Copy, if the other's epoch is not earlier"
         }
         "gone" => "it was removed: there is nothing to copy",
         _ => return None,
@@ -128,7 +136,8 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, outcome: &Outcome) {
-        let trouble = outcome.error.is_some() || outcome.found.and_then(trouble).is_some();
+        let trouble =
+            outcome.error.is_some() || (!outcome.brought && outcome.found.and_then(trouble).is_some());
         match (trouble, outcome.brought) {
             (true, _) => self.trouble += 1,
             (false, true) => self.brought += 1,

@@ -54,6 +54,9 @@ pub(super) fn write(
     let transferable =
         if holding.state == State::Original && !shown.transferable { ", not transferable" } else { "" };
     line("state", &format!("{}{transferable}", shown.state))?;
+    if let Some(source) = &shown.source {
+        line("copied from", source)?;
+    }
     if let Some(handing) = Handing::of(holdings.data(), &holding.path)? {
         let said = handing.said.map(|said| format!("; {said}")).unwrap_or_default();
         let failed = if handing.failed { ", given up" } else { "" };

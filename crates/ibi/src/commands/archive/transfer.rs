@@ -67,7 +67,7 @@ fn word(command: &Transfer) -> Result<Answer, Failure> {
     let archive = &mut open(&command.data.folder()?)?;
     if command.cancel {
         Handing::cancel(archive.holdings(), &command.ibi)?;
-        return told(command, "given up: it is the Original here, as before");
+        return told(command, "given up: nothing was handed over");
     }
     archive.taker_destroyed(&command.ibi, &who())?;
     Handing::forget(archive.holdings(), &command.ibi)?;
