@@ -1,7 +1,7 @@
 //! Between Archives: copies, their refreshing and repair, and the hand-over of Originals (clause 2.1).
 //!
 //! [`handover`] decides what a giver and a taker may do; `stand.rs` tells what they durably know, and does it. [`whole`] checks that
-//! what was fetched is one object; [`bring`] compares it with what is here. On line, a [`peer::Peer`] is asked for what it
+//! what was fetched is one object; [`verdict`] compares it with what is here, and [`bring`] puts it here. On line, a [`peer::Peer`] is asked for what it
 //! [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives, [`taking`] takes;
 //! [`repair`] compares with others, whom a [`resolver`] may know.
 
@@ -30,9 +30,10 @@ pub mod resolver;
 pub mod stand;
 #[cfg(feature = "web")]
 pub mod taking;
+pub mod verdict;
 pub mod whole;
 
-pub use bring::Verdict;
+pub use verdict::Verdict;
 
 /// Where what is fetched of an item lies until it is whole. Labels have no character that a name may not have but the slash.
 pub(crate) fn place(data: &std::path::Path, path: &str) -> std::path::PathBuf {

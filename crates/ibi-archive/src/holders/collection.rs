@@ -12,8 +12,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::HolderError;
-use super::bring::{Brought, Bytes, Verdict};
+use super::bring::{Brought, Bytes};
 use super::copy::{Here, Source, fetch, look};
+use super::verdict::Verdict;
 use crate::{Archive, ArchiveError};
 
 pub use which::{Which, copies, list, since};

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibi_store::journal::State;
 use ibi_store::ocfl::Inventory;
 
-use super::bring::{Brought, Theirs, Verdict, is_meant, judge};
+use super::bring::Brought;
 use super::fetch::{self, Fetched};
 use super::held::Held;
 use super::peer::{Peer, PeerError};
+use super::verdict::{Theirs, Verdict, is_meant, judge};
 use super::{HolderError, place};
 use crate::ArchiveError;
 use crate::archive::Holdings;

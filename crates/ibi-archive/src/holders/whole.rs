@@ -331,4 +331,4 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ibi_archive::holders::bring::{Brought, Bytes, Verdict};
+use ibi_archive::holders::Verdict;
+use ibi_archive::holders::bring::{Brought, Bytes};
 use ibi_archive::holders::handing::Handing;
 use ibi_archive::holders::handover::{No, Take, Terms};
 use ibi_archive::holders::messages::{Answer, Message, Standing};

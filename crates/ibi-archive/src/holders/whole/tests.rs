@@ -9,7 +9,7 @@ use super::*;
 const LABEL: &str = "dpi.inpe.br/Banon/1998/08.02.08.56";
 
 /// An object with these versions, each with files of these contents.
-fn object(versions: &[Vec<u8>]) -> Vec<Inventory> {
+pub(crate) fn object(versions: &[Vec<u8>]) -> Vec<Inventory> {
     let mut inventory = Inventory::new(format!("ibi:{LABEL}"));
     let mut all = Vec::new();
     for (number, contents) in (1..).zip(versions) {

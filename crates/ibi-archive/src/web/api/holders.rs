@@ -11,13 +11,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ArchiveError;
-use crate::holders::bring::Verdict;
 use crate::holders::copy::{Source, bring_in};
 use crate::holders::handing::{Handing, Wish};
 use crate::holders::messages::Message;
 use crate::holders::peer::{Peer, PeerError};
 use crate::holders::repair::{self, Repair};
-use crate::holders::{HolderError, resolver, stand_of};
+use crate::holders::{HolderError, Verdict, resolver, stand_of};
 use crate::service::Role;
 use crate::web::api::{allowed, json_body, refused};
 use crate::web::site::Site;
