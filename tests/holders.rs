@@ -85,6 +85,12 @@ struct Promising {
 
 impl Promising {
     fn new() -> Self {
+        Self::of("a.test/b/2026/11.16.00.00")
+    }
+
+    /// One that says that it is this Archive.
+    fn of(service: &str) -> Self {
+        let ready = json!({ "answer": "ready", "archive": service }).to_string();
         let taker = TcpListener::bind("127.0.0.1:0").unwrap();
         let (at, is_gone) = (taker.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let gone = Arc::clone(&is_gone);
@@ -96,7 +102,7 @@ impl Promising {
                 let mut stream = stream;
                 let _ = stream.read(&mut [0; 4096]);
                 let (head, body) = match number {
-                    0 => ("200 OK", "{\"answer\":\"ready\"}"),
+                    0 => ("200 OK", ready.as_str()),
                     _ => ("500 Internal Server Error", "{}"),
                 };
                 let length = body.len();

@@ -108,6 +108,22 @@ fn collections_that_are_not_said_or_not_there_are_refused() {
     assert_eq!(holder.server.api(&depositor, "POST", "/refresh", b"{}").problem(), 403);
 }
 
+/// What is closed is told of, and keeps nothing else from coming.
+#[test]
+fn a_closed_item_that_comes_first_keeps_no_other_from_coming() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let closed = here.folder.deposit(&[(b"a", b"one")], &["--access", "until:2999-01-01"]);
+    let open = here.folder.deposit(&[(b"b", b"two")], &[]);
+    let all = closed.split('/').take(2).collect::<Vec<_>>().join("/") + "/";
+    for (prefix, many) in [(&all, 2), (&closed, 1)] {
+        let run = there.run("copy", &["--prefix", prefix, "--from", &here.url()]);
+        assert_eq!((run.status, run.json().len() >= many), (1, true), "{}{}", run.stdout, run.stderr);
+        let told = run.json().into_iter().find(|line| line["item"] == closed).unwrap();
+        assert!(told["error"].as_str().unwrap().contains("asks for a token"), "{told}");
+    }
+    assert_eq!(there.state(&open), "Copy");
+}
+
 /// Nothing grows for ever, whatever an Archive lists.
 #[test]
 fn a_list_that_goes_in_a_circle_is_refused() {

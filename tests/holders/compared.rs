@@ -26,6 +26,10 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     assert_eq!(two.len(), 1, "{two:?}");
     let expected = format!("this Archive and {} say that they have the Original of {rep}", there.url());
     assert!(two[0].starts_with(&expected), "{two:?}");
+    // One Archive is one, by whatever address, and this one is not another.
+    let [other, itself] = [&there, &here].map(|holder| holder.url().replace("127.0.0.1", "localhost"));
+    let once = here.run("audit", &[&rep, "--with", &there.url(), "--with", &other, "--with", &itself]);
+    assert_eq!((alarmed(&once), once.json()[0]["holders"].as_array().unwrap().len()), (two, 1));
     // Another second version there, and a third one here: neither number nor state tells.
     there.does("update", &[&rep, "--dc", "title=Zwei"]);
     here.does("update", &[&rep, "--dc", "title=Three"]);

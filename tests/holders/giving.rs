@@ -1,9 +1,14 @@
 //! Who gives is asked: a token of a holder makes no second Original, and nobody else keeps a hand-over waiting.
 
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
 use serde_json::{Value, json};
 
-use super::Holder;
-use crate::online::client::Reply;
+use super::{Holder, Promising};
+use crate::online::client::{Reply, exchange};
+use crate::online::until;
 
 /// What somebody with a token of the role `holder` says.
 fn says(to: &Holder, token: &str, rep: &str, message: &Value) -> Reply {
@@ -52,6 +57,107 @@ fn a_grant_that_its_giver_knows_nothing_of_makes_no_second_original() {
     };
     assert_eq!(standing(&"ab".repeat(16)), "none");
     assert_eq!(original.server.get(&format!("/api/v1/items/{rep}/handover")).problem(), 400);
+}
+
+/// A giver of the attacker's own, which says whatever is wanted of it.
+fn lying(standing: &Value) -> String {
+    let giver = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", giver.local_addr().unwrap());
+    let body = standing.to_string();
+    std::thread::spawn(move || {
+        for mut stream in giver.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let length = body.len();
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            let _ = write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+        }
+    });
+    url
+}
+
+/// Nobody speaks in the name of the Archive that a copy came from, nor of the one that an item was granted to.
+#[test]
+fn a_giver_that_lies_of_who_it_is_makes_no_second_original() {
+    let (original, taker) = (Holder::new(), Holder::new());
+    let rep = original.folder.deposit(&[(b"a", b"one")], &[]);
+    taker.does("copy", &[&rep, "--from", &original.url()]);
+    let terms = json!({ "handover": "cd".repeat(16), "epoch": 2, "inventory": inventory(&original, &rep) });
+    let from = lying(&json!({ "archive": original.folder.service, "step": "granted", "terms": terms }));
+    let grant = json!({ "message": "grant", "terms": terms, "from": from, "by": "Eve", "history": [] });
+    let refused = says(&taker, &taker.folder.token("holder"), &rep, &grant);
+    assert_eq!(refused.problem(), 409, "{}", refused.text());
+    assert_eq!((original.state(&rep).as_str(), taker.state(&rep).as_str()), ("Original", "Copy"));
+    // It is granted to somebody who does not answer: only that one can hand it back.
+    let promising = Promising::new();
+    let operator = original.folder.token("operator");
+    let begun = json!({ "to": promising.url() }).to_string();
+    original.server.api(&operator, "POST", &format!("/items/{rep}/transfer"), begun.as_bytes());
+    until("it is granted", || original.state(&rep) == "Copy");
+    let terms = json!({ "handover": "ef".repeat(16), "epoch": 9, "inventory": inventory(&original, &rep) });
+    let from = lying(&json!({ "archive": "m/evil", "step": "granted", "terms": terms }));
+    let grant = json!({ "message": "grant", "terms": terms, "from": from, "by": "Eve", "history": [] });
+    let waits = says(&original, &original.folder.token("holder"), &rep, &grant);
+    assert_eq!(waits.json()["answer"], "fetching", "{}", waits.text());
+    assert_eq!(original.state(&rep), "Copy");
+    promising.go();
+}
+
+/// A grant is for one taker, whoever else learns of it.
+#[test]
+fn a_grant_is_taken_by_nobody_else_than_its_taker() {
+    let (giver, taker, other) = (Holder::new(), Holder::new(), Holder::new());
+    let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
+    other.does("copy", &[&rep, "--from", &giver.url()]);
+    taker.does("copy", &[&rep, "--from", &giver.url()]);
+    // The taker is ready, and is gone before it is granted anything.
+    let promising = Promising::of(&taker.folder.service);
+    let operator = giver.folder.token("operator");
+    let begun = json!({ "to": promising.url() }).to_string();
+    giver.server.api(&operator, "POST", &format!("/items/{rep}/transfer"), begun.as_bytes());
+    until("it is granted", || giver.state(&rep) == "Copy");
+    let notes = giver.folder.data().join("service/handovers");
+    let note = fs::read_dir(notes).unwrap().next().unwrap().unwrap().path();
+    let name = note.file_stem().unwrap().to_str().unwrap().to_owned();
+    let standing = giver.server.get(&format!("/api/v1/items/{rep}/handover?name={name}")).json();
+    assert_eq!((&standing["step"], &standing["taker"]), (&json!("granted"), &json!(taker.folder.service)));
+    let (from, terms) = (giver.url(), &standing["terms"]);
+    let grant = json!({ "message": "grant", "terms": terms, "from": from, "by": "Ana", "history": [] });
+    let refused = says(&other, &other.folder.token("holder"), &rep, &grant);
+    assert_eq!(refused.problem(), 409, "{}", refused.text());
+    let taken = says(&taker, &taker.folder.token("holder"), &rep, &grant);
+    assert_eq!(taken.json()["answer"], "accepted", "{}", taken.text());
+    let states = [&giver, &taker, &other].map(|holder| holder.state(&rep));
+    assert_eq!(states, ["Copy", "Original", "Copy"]);
+    promising.go();
+}
+
+/// These may be the last bytes: a taker that has nothing of its own leaves them.
+#[test]
+fn nothing_is_dropped_for_a_taker_that_only_passes_on_what_is_here() {
+    let giver = Holder::new();
+    let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
+    let at = giver.server.at.clone();
+    let taker = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", taker.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut said = 0;
+        for mut stream in taker.incoming().flatten() {
+            let mut asked = vec![0; 1 << 16];
+            let many = stream.read(&mut asked).unwrap_or(0);
+            if asked.starts_with(b"POST") {
+                said += 1;
+                let body = if said == 1 { "{\"answer\":\"ready\"}" } else { "{\"answer\":\"accepted\"}" };
+                let length = body.len();
+                let head = "HTTP/1.1 200 OK\r\nConnection: close";
+                let _ = write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+            } else {
+                let _ = stream.write_all(&exchange(&at, &asked[..many]));
+            }
+        }
+    });
+    giver.does("transfer", &[&rep, "--to", &url, "--keep", "nothing"]);
+    assert_eq!(giver.state(&rep), "Copy", "it is still here");
+    assert!(giver.server.log().contains("ALARM: the taker does not show what it has accepted"));
 }
 
 /// "The hand-over ends by itself once both are up": also if a third one is frozen that the copy came from.

@@ -12,7 +12,7 @@ use crate::online::{Folder, until};
 fn a_restored_giver_goes_on_with_what_it_had_granted() {
     let (mut giver, taker) = (Holder::new(), Folder::new());
     let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
-    let promising = Promising::new();
+    let promising = Promising::of(&taker.service);
     let to = promising.url();
     let begun = json!({ "to": to, "token": taker.token("holder") }).to_string();
     let operator = giver.folder.token("operator");

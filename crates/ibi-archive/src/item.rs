@@ -289,13 +289,6 @@ impl Item {
             .filter_map(|(kind, to)| Some(LinkRecord { kind, to: Spelling::parse(to).ok()?.canonical }))
             .collect()
     }
-
-    /// Whether it was removed, and its bytes destroyed.
-    #[cfg(feature = "web")]
-    pub(crate) fn is_purged(&self) -> bool {
-        self.removed.as_ref().is_some_and(|removed| removed.purged)
-    }
-
     /// The path of its object: the folded spelling of its first label.
     pub(crate) fn object_path(&self) -> Result<String, ParseError> {
         Ok(Spelling::parse(self.labels.primary())?.folded)

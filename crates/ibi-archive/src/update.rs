@@ -8,6 +8,7 @@ use crate::archive::{Archive, Holding};
 use crate::commit::{Base, Prepared, StagedFile};
 use crate::deposit::{Progress, Source, Staged, check_not_ahead, default_target, spelled_as};
 use crate::dublin_core::{DublinCore, Statement};
+use crate::holders::stand::next_epoch;
 use crate::item::{Item, Removed};
 use crate::language::Language;
 use crate::object::Object;
@@ -239,7 +240,7 @@ impl Archive {
             let to = self.holdings.given_to(&holding.path)?.unwrap_or_default();
             return Err(ArchiveError::Granted { label: label.to_owned(), to });
         }
-        let epoch = stand.epoch.max(holding.epoch).saturating_add(1);
+        let epoch = next_epoch(&stand, &holding);
         self.restate(&holding.path, &object, Restated::new(Verb::Declare, State::Original, epoch, by))
     }
 

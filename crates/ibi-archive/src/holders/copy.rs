@@ -101,11 +101,18 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
             Inventory::parse(&bytes).map_err(|what| strange(peer, what))?
         }
     };
-    let purged = held.state == State::Deleted && description(peer, &held, &theirs).await?.is_purged();
+    let purged = match held.state {
+        State::Deleted => {
+            let removed = description(peer, &held, &theirs).await?.removed;
+            removed.ok_or_else(|| strange(peer, format!("{} is Deleted, and not removed", held.item)))?.purged
+        }
+        State::Original | State::Copy => false,
+    };
     let known = here.look(|here| here.source(&held.path))?;
     let is_source = source.word || known.as_deref() == Some(peer.url());
     let believed = match held.state {
-        State::Original => is_source || source.gives || mine.stand.state.is_none(),
+        // It is where the copy came from, or was named.
+        State::Original => true,
         State::Copy => source.gives,
         State::Deleted => is_source,
     };

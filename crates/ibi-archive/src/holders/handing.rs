@@ -47,6 +47,9 @@ pub struct Handing {
     /// Whether it was given up: the item is the Original here as before.
     #[serde(default)]
     pub failed: bool,
+    /// The service of the taker, once that has said that it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taker: Option<String>,
 }
 
 /// What an operator says of a hand-over.
@@ -102,6 +105,7 @@ impl Handing {
             begun: now,
             said: None,
             failed: false,
+            taker: None,
         };
         sweep(holdings.data());
         handing.write(holdings.data())?;
@@ -144,21 +148,22 @@ impl Handing {
     /// How a hand-over stands here, told to who knows its name.
     pub fn told(holdings: &Holdings, label: &str, handover: &str) -> Result<Standing, ArchiveError> {
         let archive = holdings.settings().service.primary().to_owned();
-        let none = Standing { archive: archive.clone(), step: Step::None, terms: None };
+        let none = Standing { archive: archive.clone(), step: Step::None, terms: None, taker: None };
         let path = match holdings.find(label) {
             Ok((holding, _)) => holding.path,
             Err(ArchiveError::Dropped { .. }) => return Ok(none),
             Err(error) => return Err(error),
         };
+        let noted = Self::of(holdings.data(), &path)?.filter(|handing| handing.handover == handover);
+        let taker = noted.as_ref().and_then(|handing| handing.taker.clone());
         let granted =
             holdings.granted(&path)?.map(|(terms, _)| terms).filter(|terms| terms.handover == handover);
         if let Some(terms) = granted {
-            return Ok(Standing { archive, step: Step::Granted, terms: Some(terms) });
+            return Ok(Standing { archive, step: Step::Granted, terms: Some(terms), taker });
         }
-        let offered = Self::of(holdings.data(), &path)?;
-        let offered = offered.filter(|handing| handing.handover == handover && !handing.failed);
+        let offered = noted.filter(|handing| !handing.failed);
         Ok(match offered.and_then(|handing| holdings.terms(label, handing.handover).ok()) {
-            Some((_, terms)) => Standing { archive, step: Step::Offered, terms: Some(terms) },
+            Some((_, terms)) => Standing { archive, step: Step::Offered, terms: Some(terms), taker },
             None => none,
         })
     }
@@ -176,7 +181,12 @@ impl Handing {
         {
             return Err(ArchiveError::Granted { label: label.to_owned(), to });
         }
-        if Self::of_label(holdings, label)?.is_empty() {
+        let noted = Self::of_label(holdings, label)?;
+        if let Some(over) = noted.iter().find(|handing| handing.is_done(holdings).unwrap_or(true)) {
+            let what = format!("{label} was handed over to {}: there is nothing to give up", over.to);
+            return Err(ArchiveError::NotHandedOver(what));
+        }
+        if noted.is_empty() {
             let what = format!("{label} is not being handed over: there is nothing to give up");
             return Err(ArchiveError::NotHandedOver(what));
         }

@@ -58,6 +58,9 @@ pub struct Standing {
     /// What is handed over, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
+    /// The service of the Archive that takes it, once that has said that it is ready: nobody else may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taker: Option<String>,
 }
 
 /// A step of the giver's.
@@ -81,7 +84,11 @@ pub enum Answer {
         said: Option<String>,
     },
     /// It has one.
-    Ready,
+    Ready {
+        /// The service of the Archive that says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archive: Option<String>,
+    },
     /// It has the Original, durably.
     Accepted,
 }

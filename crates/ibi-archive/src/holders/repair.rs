@@ -1,6 +1,9 @@
 //! An item compared with what other holders have of it, and damaged files put right: only with bytes that have the digest which the
 //! item's own inventory tells, and that inventory is the one that the journal knows (threats S5, S7).
 
+mod asking;
+
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ibi_store::journal::{State, Verb};
@@ -12,7 +15,7 @@ use super::bring::Bytes;
 use super::copy::{Here, small};
 use super::fetch;
 use super::held::Held;
-use super::peer::Peer;
+use super::peer::{Peer, PeerError};
 use super::whole::{self, Compared, cut_back};
 use crate::ArchiveError;
 use crate::archive::{Archive, Holdings};
@@ -20,6 +23,9 @@ use crate::audit::{Finding, Options, Wrong};
 use crate::item::Spelling;
 use crate::object::{Object, short};
 use crate::restate::Restated;
+
+pub use asking::Asked;
+use asking::ask;
 
 /// Who gives a token to several Archives gives it away.
 pub const ONE_TOKEN: &str = "a token is for one Archive: compare with that one by itself";
@@ -99,14 +105,14 @@ pub async fn compare(
     here: &impl Here,
     data: &Path,
     label: &str,
-    mut peers: Vec<Peer>,
+    mut asked: Vec<Asked>,
     token: Option<String>,
     repair: bool,
 ) -> Result<Comparison, HolderError> {
     // Every byte is read: that takes its time.
     let known = tokio::task::block_in_place(|| here.look(|here| look(here, label)))?;
-    if let Some(source) = known.source.as_ref().filter(|_| peers.is_empty()) {
-        peers.push(Peer::new(source, token)?);
+    if let Some(source) = known.source.as_ref().filter(|_| asked.is_empty()) {
+        asked.push(Peer::new(source, token)?.into());
     }
     let mut comparison = Comparison {
         path: known.path.clone(),
@@ -120,15 +126,21 @@ pub async fn compare(
         },
         repairs: Vec::new(),
     };
-    let mut holders = Vec::new();
-    for (number, peer) in peers.iter().enumerate() {
-        // Named, and known to the resolver too.
-        if peers[..number].iter().any(|before| before.url() == peer.url()) {
-            continue;
-        }
-        let other = match peer.held(&known.label).await {
+    let own = here.look(|here| Ok(here.settings().service.clone()))?;
+    let mut holders: Vec<(Peer, Held)> = Vec::new();
+    for (Asked { peer, perhaps }, held) in ask(asked, &known.label).await {
+        let (state, version, equal, error) = match held {
+            Err(PeerError::Unknown { .. }) if perhaps => continue,
+            Err(error) => (None, None, false, Some(error.to_string())),
+            // Under whatever address: it is told of once, and not at all if it is this one.
+            Ok(held)
+                if own.iter().any(|own| own.eq_ignore_ascii_case(&held.archive))
+                    || holders.iter().any(|(_, other)| other.archive == held.archive) =>
+            {
+                continue;
+            }
             Ok(held) => {
-                if is_altered(peer, &held, &known).await {
+                if is_altered(&peer, &held, &known).await {
                     comparison.report.alarms.push(format!(
                         "{} has another version {} of {} than was ever here: one of the two was altered",
                         peer.url(),
@@ -136,19 +148,14 @@ pub async fn compare(
                         known.label
                     ));
                 }
-                let other = told(peer, &held, &known);
+                let equal = short(&held.inventory) == known.truth;
+                let told = (Some(held.state.name()), Some(held.version), equal, None);
                 holders.push((peer.clone(), held));
-                other
+                told
             }
-            Err(error) => Other {
-                archive: peer.url().to_owned(),
-                state: None,
-                version: None,
-                equal: false,
-                error: Some(error.to_string()),
-            },
         };
-        comparison.report.holders.push(other);
+        let archive = peer.url().to_owned();
+        comparison.report.holders.push(Other { archive, state, version, equal, error });
     }
     comparison.report.alarms.extend(two_originals(&known, &holders));
     if repair {
@@ -210,16 +217,6 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
     Ok(Known { path, label, truth, version, is_original, findings, inventory, source })
 }
 
-fn told(peer: &Peer, held: &Held, known: &Known) -> Other {
-    Other {
-        archive: peer.url().to_owned(),
-        state: Some(held.state.name()),
-        version: Some(held.version),
-        equal: short(&held.inventory) == known.truth,
-        error: None,
-    }
-}
-
 /// Looks for bytes for all that is wrong here.
 async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: &mut Comparison) {
     let wrong = known.findings.iter().filter(|finding| finding.wrong != Wrong::Unexpected);
@@ -237,7 +234,7 @@ async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: 
         return;
     };
     // An inventory and its sidecar are one thing.
-    let mut both = std::collections::BTreeSet::new();
+    let mut both = BTreeSet::new();
     for file in files {
         both.insert(file.to_owned());
         both.extend(file.strip_suffix(INVENTORY).map(|folder| format!("{folder}{SIDECAR}")));

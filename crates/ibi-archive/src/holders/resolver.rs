@@ -1,10 +1,13 @@
 //! A resolver, asked which Archives have an item (`docs/formats/resolution-json.md`).
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::HolderError;
 use super::copy::Here;
 use super::peer::{Peer, PeerError};
+use super::repair::Asked;
 use crate::item::{Labels, Spelling};
 
 /// How a resolver came to its answer: only what is needed of it.
@@ -30,8 +33,11 @@ struct Heard {
     said: String,
 }
 
-/// The Archives that have an item, apart from this one, as a resolver knows them.
-pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Vec<Peer>, HolderError> {
+/// Archives that are taken from a resolver's word.
+const MOST: usize = 1000;
+
+/// The Archives that have an item, or may have it, apart from this one, as a resolver knows them.
+pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Vec<Asked>, HolderError> {
     let resolver = Peer::new(resolver, None)?;
     let own = here.look(|here| Ok(here.settings().service.clone()))?;
     let resolution: Resolution = resolver.explain(label).await.map_err(|error| match error {
@@ -41,22 +47,20 @@ pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Ve
         }
         error => error,
     })?;
-    let asked = resolution.explanation.rounds.into_iter().next().map_or(Vec::new(), |round| round.archives);
-    let mut holders = Vec::new();
-    for heard in asked {
-        let Some(address) = heard.address.filter(|_| !is_own(&own, &heard.archive)) else { continue };
-        let Ok(peer) = Peer::new(&format!("http://{address}"), None) else { continue };
-        let has_it = match &*heard.said {
-            "nothing" => false,
-            "offered" | "deleted" => true,
-            // The resolver did not wait for it. One that does not answer us either may have it.
-            _ => !matches!(peer.held(label).await, Err(PeerError::Unknown { .. })),
-        };
-        if has_it {
-            holders.push(peer);
-        }
+    let round = resolution.explanation.rounds.into_iter().next();
+    let heard = round.map_or(Vec::new(), |round| round.archives).into_iter();
+    let heard = heard.filter(|heard| heard.said != "nothing" && !is_own(&own, &heard.archive));
+    // One that did not answer the resolver may have it.
+    let known =
+        heard.filter_map(|heard| Some((heard.address?, !matches!(&*heard.said, "offered" | "deleted"))));
+    let known: BTreeMap<String, bool> = known.collect();
+    if known.len() > MOST {
+        return Err(PeerError::TooMany { url: resolver.url().to_owned(), most: MOST }.into());
     }
-    Ok(holders)
+    let asked = known.into_iter().filter_map(|(address, perhaps)| {
+        Some(Asked { peer: Peer::new(&format!("http://{address}"), None).ok()?, perhaps })
+    });
+    Ok(asked.collect())
 }
 
 fn is_own(own: &Labels, service: &str) -> bool {

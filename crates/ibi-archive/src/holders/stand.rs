@@ -23,6 +23,13 @@ fn pending(events: &[Entry]) -> Option<&Entry> {
     events.iter().rev().find(|event| ends.contains(&event.verb)).filter(|event| event.verb == Verb::Grant)
 }
 
+/// The epoch in which the operator declares an item the Original: after all that is known of. A lie about it leaves room.
+pub(crate) fn next_epoch(stand: &Stand, holding: &Holding) -> u64 {
+    const LIE: u64 = 1 << 48;
+    let heard = if holding.epoch < LIE { holding.epoch } else { 0 };
+    stand.epoch.max(heard).saturating_add(1)
+}
+
 /// Whether the epoch of an event is of this Archive's making, and not what another one told.
 const fn is_own(verb: Verb) -> bool {
     !matches!(verb, Verb::Copy | Verb::Refresh | Verb::Repair | Verb::Given | Verb::Drop)
@@ -61,6 +68,11 @@ impl Holdings {
             let terms = Terms { handover, epoch: event.epoch, inventory: event.inventory.clone() };
             Some((terms, event.to.clone()?))
         }))
+    }
+
+    /// Whether a hand-over was ever granted here.
+    pub fn was_granted(&self, handover: &str) -> Result<bool, ArchiveError> {
+        Ok(self.made_by(&granted_key(handover))?.is_some())
     }
 
     /// Whether the taker of a hand-over has said that it has the Original.
@@ -190,12 +202,7 @@ impl Archive {
         let note = Some(format!("the taker {to} is gone for ever"));
         let restated = Restated {
             note,
-            ..Restated::new(
-                Verb::Declare,
-                State::Original,
-                stand.epoch.max(holding.epoch).saturating_add(1),
-                by,
-            )
+            ..Restated::new(Verb::Declare, State::Original, next_epoch(&stand, &holding), by)
         };
         self.restate(&holding.path, &object, restated)
     }

@@ -34,21 +34,32 @@ enum Fetching {
 }
 
 impl Taking {
-    /// Whether somebody else says that it has the Original: who the copy here came from, if that is not the giver, under whatever
-    /// address.
-    async fn is_elsewhere(
-        desk: &Desk,
-        label: &str,
-        path: &str,
-        giver: &Standing,
-        url: &str,
-    ) -> Result<bool, HolderError> {
-        let source = desk.read()?.source(path)?.filter(|source| source != url);
-        let Some(source) = source else { return Ok(false) };
-        // Who does not answer in time says nothing: the giver is known by its token, and waits.
-        let peer = Peer::new(&source, None)?;
-        let Ok(Ok(held)) = tokio::time::timeout(PATIENCE, peer.held(label)).await else { return Ok(false) };
-        Ok(held.state == State::Original && !held.archive.eq_ignore_ascii_case(&giver.archive))
+    /// Why a giver is not believed, though it says so itself: who should know of it says otherwise. That is who it was granted
+    /// to here, if nobody has answered: then only that one hands it back. Else it is who the copy here came from.
+    async fn doubt(desk: &Desk, label: &str, path: &str, message: &Message) -> Result<Doubt, HolderError> {
+        let (granted, source) = {
+            let holdings = desk.read()?;
+            (holdings.granted(path)?.map(|(_, to)| to), holdings.source(path)?)
+        };
+        let is_granted = granted.is_some();
+        let Some(knows) = granted.or(source).filter(|knows| *knows != message.from) else {
+            return Ok(Doubt::No);
+        };
+        let peer = Peer::new(&knows, None)?;
+        let asked = async { tokio::join!(peer.standing(label, &message.terms.handover), peer.held(label)) };
+        let asked = tokio::time::timeout(PATIENCE, asked).await;
+        // It may be the giver itself, under another address.
+        if let Ok((Ok(standing), _)) = &asked
+            && confirms(message, standing)
+        {
+            return Ok(Doubt::No);
+        }
+        Ok(match asked {
+            _ if is_granted => Doubt::Wait(format!("{knows} was granted it from here, and has not answered")),
+            Ok((_, Ok(held))) if held.state == State::Original => Doubt::Yes,
+            // Who does not answer in time says nothing: the giver is known by its token, and waits.
+            _ => Doubt::No,
+        })
     }
 
     /// Answers a giver; `token` is the name of the token that it has from us.
@@ -85,23 +96,28 @@ impl Taking {
                 return Ok(Answer::Fetching { said: Some(said) });
             }
         };
-        let granted = message.message == Kind::Grant;
-        if !is_given(granted, terms, standing.step, standing.terms.as_ref()) {
+        if !confirms(&message, &standing) {
             // It was changed since, and is offered again as it is now.
-            if !granted && standing.step != Step::None {
+            if message.message == Kind::Offer && standing.step != Step::None {
                 return Ok(Answer::Fetching { said: None });
             }
             return Err(desk.read()?.no_handover(&label, &path, No::NotGiven).into());
         }
-        if Self::is_elsewhere(desk, &label, &path, &standing, &message.from).await? {
-            return Err(desk.read()?.no_handover(&label, &path, No::OriginalElsewhere).into());
+        let own = desk.read()?.settings().service.primary().to_owned();
+        if standing.taker.is_some_and(|taker| taker != own) {
+            return Err(desk.read()?.no_handover(&label, &path, No::NotGiven).into());
+        }
+        match Self::doubt(desk, &label, &path, &message).await? {
+            Doubt::No => {}
+            Doubt::Wait(said) => return Ok(Answer::Fetching { said: Some(said) }),
+            Doubt::Yes => return Err(desk.read()?.no_handover(&label, &path, No::OriginalElsewhere).into()),
         }
         if next != Take::Fetch {
             // All is here: a kill may have left what was fetched, and nobody fetches it again.
             clear(desk.data(), &path);
         }
         match (next, message.message) {
-            (Take::Accept | Take::Accepted, Kind::Offer) => Ok(Answer::Ready),
+            (Take::Accept | Take::Accepted, Kind::Offer) => Ok(Answer::Ready { archive: Some(own) }),
             (Take::Accept | Take::Accepted, Kind::Grant) => self.accept(desk, label, message, token).await,
             (Take::Fetch, _) => self.fetch(desk, label, message, token),
         }
@@ -174,6 +190,20 @@ impl Taking {
         });
         Ok(Answer::Fetching { said })
     }
+}
+
+/// Whether a giver is believed.
+enum Doubt {
+    No,
+    Yes,
+    /// Nobody can tell yet.
+    Wait(String),
+}
+
+/// Whether an Archive that is asked by itself says the same as a message.
+fn confirms(message: &Message, standing: &Standing) -> bool {
+    let granted = message.message == Kind::Grant;
+    is_given(granted, &message.terms, standing.step, standing.terms.as_ref())
 }
 
 /// Where the item of a label lies, or would lie.

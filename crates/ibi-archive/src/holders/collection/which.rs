@@ -9,8 +9,12 @@ use crate::holders::peer::{Peer, PeerError};
 /// Items that are listed at a time.
 const PAGE: usize = 1000;
 
-/// Items that a collection may have.
+/// Items that a collection may have, and bytes of a label: more than any has.
 const MOST: usize = 5_000_000;
+const LONGEST: usize = 1000;
+
+/// Items that are looked at to learn who an Archive is.
+const LOOKS: usize = 10;
 
 /// Which items of another Archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +39,7 @@ pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
             let mut after = Some(prefix.clone());
             all.extend(exact(peer, &prefix).await?);
             while let Some(from) = after {
+                let new = all.len();
                 let page = peer.list(&from).await?;
                 let fits = page.items.iter().take_while(|item| item.path.starts_with(&prefix));
                 let live = fits.clone().filter(|item| item.state != State::Deleted);
@@ -43,12 +48,13 @@ pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
                 if after.as_ref().is_some_and(|next| *next <= from) {
                     return Err(peer.not_an_archive(format!("its list goes back to {from}")));
                 }
-                not_too_many(peer, &all)?;
+                not_too_much(peer, &all, new)?;
             }
         }
         Which::Since(since) => {
             let mut after = 0;
             loop {
+                let new = all.len();
                 let page = peer.changes(after).await?;
                 let fits = page.changes.iter().filter(|change| change.updated >= since);
                 let live = fits.filter(|change| change.state != State::Deleted);
@@ -57,22 +63,28 @@ pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
                     break;
                 }
                 after = page.next;
-                not_too_many(peer, &all)?;
+                not_too_much(peer, &all, new)?;
             }
         }
     }
     // The service of an Archive is that Archive's own: nobody means it who means a collection.
-    if is_collection && let Some(first) = all.first() {
-        let service = peer.held(first).await?.archive.to_ascii_lowercase();
-        all.retain(|item| item.to_ascii_lowercase() != service);
+    // Some may be closed to who asks.
+    for place in 0..all.len().min(if is_collection { LOOKS } else { 0 }) {
+        if let Ok(held) = peer.held(&all[place]).await {
+            all.retain(|item| !item.eq_ignore_ascii_case(&held.archive));
+            break;
+        }
     }
     Ok(all)
 }
 
 /// Nothing grows for ever, whatever the other Archive tells.
-fn not_too_many(peer: &Peer, all: &[String]) -> Result<(), PeerError> {
-    match all.len() > MOST {
-        true => Err(PeerError::TooMany { url: peer.url().to_owned(), most: MOST }),
+fn not_too_much(peer: &Peer, all: &[String], new: usize) -> Result<(), PeerError> {
+    if all.len() > MOST {
+        return Err(PeerError::TooMany { url: peer.url().to_owned(), most: MOST });
+    }
+    match all.iter().skip(new).any(|item| item.len() > LONGEST) {
+        true => Err(peer.not_an_archive(format!("it lists labels of more than {LONGEST} bytes"))),
         false => Ok(()),
     }
 }
@@ -85,6 +97,8 @@ async fn exact(peer: &Peer, prefix: &str) -> Result<Option<String>, PeerError> {
     match peer.held(prefix).await {
         Ok(held) => Ok(Some(held.path)),
         Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => Ok(None),
+        // Closed to who asks: told of when it is fetched.
+        Err(PeerError::Refused { .. } | PeerError::NeedsToken { .. }) => Ok(Some(prefix.to_owned())),
         Err(error) => Err(error),
     }
 }

@@ -10,6 +10,7 @@ use crate::holders::HolderError;
 use crate::holders::handover::{No, Terms};
 use crate::holders::messages::{Answer, Kind, Message};
 use crate::holders::peer::{Peer, PeerError};
+use crate::object::short;
 use crate::service::Desk;
 
 /// Between two tries, at first and at most.
@@ -58,7 +59,7 @@ async fn to_its_end(desk: Arc<Desk>, own: String, handing: Handing) {
             }
             Ok(Round::Later(why)) => Some(why),
             Err(error) => {
-                handing.failed = error.is_final() && !is_granted(&desk, &handing);
+                handing.failed = error.is_final() && !was_granted(&desk, &handing);
                 Some(error.to_string())
             }
         };
@@ -94,9 +95,9 @@ async fn note(desk: &Desk, handing: Handing) -> Result<(), ArchiveError> {
     .await
 }
 
-fn is_granted(desk: &Desk, handing: &Handing) -> bool {
-    // In doubt it is: then nobody gives up.
-    desk.read().and_then(|holdings| holdings.granted(&handing.path)).map_or(true, |granted| granted.is_some())
+fn was_granted(desk: &Desk, handing: &Handing) -> bool {
+    // In doubt it was: then nobody gives up.
+    desk.read().and_then(|holdings| holdings.was_granted(&handing.handover)).unwrap_or(true)
 }
 
 /// One step of a hand-over, from what is durably known.
@@ -124,22 +125,28 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
                 Ok(Round::Again)
             }
             Answer::Fetching { said } => Ok(Round::Later(fetching(&to, said))),
-            Answer::Ready => Ok(Round::Later(format!("{to} does not say that it has accepted"))),
+            Answer::Ready { .. } => Ok(Round::Later(format!("{to} does not say that it has accepted"))),
         };
     }
     if desk.read()?.has_given(&handover)? {
         return finish(desk, handing).await;
     }
+    if desk.read()?.was_granted(&handover)? {
+        // It came back from its taker, or was declared the Original, before anybody had answered.
+        handing.end(desk.data())?;
+        return Ok(Round::Done);
+    }
     let (_, terms) = desk.read()?.terms(&item, handover)?;
     match say(&peer, &item, &message(Kind::Offer, terms.clone(), Vec::new())).await? {
-        Answer::Ready => {
+        Answer::Ready { archive: taker } => {
             let handing = handing.clone();
             let granted = desk.work(move |archive| {
                 // It may have been given up while the taker was asked. Granted then, nobody would go on with it.
-                match Handing::standing(archive.holdings().data(), &handing)? {
-                    Some(_) => archive.grant(&item, &terms, &to, &by),
-                    None => Ok(()),
-                }
+                let data = archive.holdings().data();
+                let Some(known) = Handing::standing(data, &handing)? else { return Ok(()) };
+                // Durably before it is granted: only that Archive may take it.
+                Handing { taker, ..known }.write(data)?;
+                archive.grant(&item, &terms, &to, &by)
             });
             match granted.await {
                 // It was changed since: it is offered again as it is now.
@@ -183,13 +190,22 @@ async fn finish(desk: &Arc<Desk>, handing: &Handing) -> Result<Round, HolderErro
 
 /// Whether the taker shows what it says that it has accepted: these may be the last bytes.
 async fn is_there(desk: &Arc<Desk>, handing: &Handing) -> Result<bool, HolderError> {
-    let here = desk.read()?.item(&handing.path)?.version;
+    let (own, here) = {
+        let holdings = desk.read()?;
+        let version = holdings.item(&handing.path)?.version;
+        let inventory = holdings.stand(&handing.path)?.inventory.unwrap_or_default();
+        (holdings.settings().service.primary().to_owned(), (inventory, version))
+    };
     let held = match Peer::new(&handing.to, handing.token.clone())?.held(&handing.item).await {
         Ok(held) => Some(held),
         Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let there = held.is_some_and(|held| held.version >= here);
+    let there = held.is_some_and(|held| {
+        // One that passes on what is here has nothing.
+        let another = !held.archive.eq_ignore_ascii_case(&own);
+        another && (held.version > here.1 || (held.version == here.1 && short(&held.inventory) == here.0))
+    });
     if !there {
         let Handing { item, to, .. } = handing;
         tracing::error!(%item, %to, "ALARM: the taker does not show what it has accepted; the copy stays here");

@@ -15,7 +15,7 @@ use crate::holders::copy::{Source, bring_in};
 use crate::holders::handing::{Handing, Wish};
 use crate::holders::messages::Message;
 use crate::holders::peer::{Peer, PeerError};
-use crate::holders::repair::{self, Repair};
+use crate::holders::repair::{self, Asked, Repair};
 use crate::holders::{HolderError, Verdict, resolver, stand_of};
 use crate::service::Role;
 use crate::web::api::{allowed, json_body, refused};
@@ -219,14 +219,14 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
     if theirs.is_some() && (with.len() > 1 || known_by.is_some()) {
         return Err(not_said(repair::ONE_TOKEN));
     }
-    let peers = with.iter().map(|url| Peer::new(url, theirs.clone())).collect::<Result<Vec<_>, _>>();
-    let mut peers = peers.map_err(|error| holder(error.into()))?;
+    let asked = with.iter().map(|url| Peer::new(url, theirs.clone()).map(Asked::from));
+    let mut asked = asked.collect::<Result<Vec<_>, _>>().map_err(|error| holder(error.into()))?;
     let (desk, by) = (&site.desk, token.name);
     if let Some(known_by) = known_by {
-        peers.extend(resolver::holders(&**desk, &known_by, &label).await.map_err(holder)?);
+        asked.extend(resolver::holders(&**desk, &known_by, &label).await.map_err(holder)?);
     }
     let compared =
-        repair::compare(&**desk, desk.data(), &label, peers, theirs, repair).await.map_err(holder)?;
+        repair::compare(&**desk, desk.data(), &label, asked, theirs, repair).await.map_err(holder)?;
     let repairs: Vec<Repair> = compared.repairs;
     let path = compared.path.clone();
     if !repairs.is_empty() {

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use ibi_archive::audit::{Finding, Options, Wrong};
-use ibi_archive::holders::{repair, resolver};
+use ibi_archive::holders::repair::{self, Asked};
+use ibi_archive::holders::resolver;
 use serde::Serialize;
 
 use crate::cli::archive::Audit;
@@ -110,17 +111,17 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
 fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let here = Mutex::new(open_to_read(&data)?);
-    let peers = command.with.iter().map(|url| holders::peer(url, &command.theirs));
-    let mut peers = peers.collect::<Result<Vec<_>, _>>()?;
+    let asked = command.with.iter().map(|url| holders::peer(url, &command.theirs).map(Asked::from));
+    let mut asked = asked.collect::<Result<Vec<_>, _>>()?;
     let token = holders::token(&command.theirs)?;
     if token.is_some() && (command.with.len() > 1 || command.resolver.is_some()) {
         return Err(Failure::Usage(repair::ONE_TOKEN.to_owned()));
     }
     let comparison = holders::waiting(async {
         if let Some(resolver) = &command.resolver {
-            peers.extend(resolver::holders(&here, resolver, label).await?);
+            asked.extend(resolver::holders(&here, resolver, label).await?);
         }
-        Ok(repair::compare(&here, &data, label, peers, token, command.repair).await?)
+        Ok(repair::compare(&here, &data, label, asked, token, command.repair).await?)
     })?;
     drop(here);
     if !comparison.repairs.is_empty() {
