@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "71a4288e9d2d01e9f371c960a3a66be1269f6f5906927cd848faf700819fbaac";
+const FROZEN: &str = "26acdb30d3cbe8f1c40f45d9aa98bd5d332ae96faa87ea5840d04d3227fe61ca";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");
