@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "26acdb30d3cbe8f1c40f45d9aa98bd5d332ae96faa87ea5840d04d3227fe61ca";
+const FROZEN: &str = "97ceecaff340b55be2a83ea77fdeb9695170b2fbe544ada7b3613bc3fb53cc49";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

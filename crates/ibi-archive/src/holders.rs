@@ -1,9 +1,9 @@
 //! Between Archives: copies, their refreshing and repair, and the hand-over of Originals (clause 2.1).
 //!
 //! [`handover`] decides what a giver and a taker may do; `stand.rs` tells what they durably know, and does it. [`whole`] checks that
-//! what was fetched is one object; [`verdict`] compares it with what is here, and [`bring`] puts it here. On line, a [`peer::Peer`] is asked for what it
-//! [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives, [`taking`] takes;
-//! [`repair`] compares with others, whom a [`resolver`] may know.
+//! what was fetched is one object; [`verdict`] compares it with what is here, and [`bring`] puts it here. On line, a
+//! [`peer::Peer`] is asked for what it [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives,
+//! [`taking`] takes; [`repair`] compares with others, whom a [`resolver`] may know.
 
 pub mod bring;
 #[cfg(feature = "web")]

@@ -134,6 +134,12 @@ impl Labels {
         self.iter().next().unwrap_or_default()
     }
 
+    /// Whether a label, as others spell it, is one of them (clause 1.3).
+    pub fn have(&self, label: &str) -> bool {
+        let Ok(label) = Spelling::parse(label) else { return false };
+        self.iter().any(|own| Spelling::parse(own).is_ok_and(|own| own.canonical == label.canonical))
+    }
+
     /// The place of a label of this form.
     pub(crate) fn of(&mut self, form: Form) -> &mut Option<String> {
         match form {

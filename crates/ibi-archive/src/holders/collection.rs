@@ -17,7 +17,7 @@ use super::copy::{Here, Source, fetch, look};
 use super::verdict::Verdict;
 use crate::{Archive, ArchiveError};
 
-pub use which::{Which, copies, list, since};
+pub use which::{Which, copies, from_sources, list, since};
 
 /// Items that are asked for and fetched at a time.
 const AT_ONCE: usize = 8;

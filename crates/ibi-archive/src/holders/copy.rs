@@ -84,9 +84,7 @@ pub struct Looked {
 pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Looked, HolderError> {
     let peer = &source.peer;
     let held = peer.held(label).await?;
-    if here
-        .look(|here| Ok(here.settings().service.iter().any(|own| own.eq_ignore_ascii_case(&held.archive))))?
-    {
+    if here.look(|here| Ok(here.settings().service.have(&held.archive)))? {
         return Err(HolderError::Itself { url: peer.url().to_owned() });
     }
     let (mine, known) = here.look(|here| Ok((here.mine(&held.path)?, path_of(here, label)?)))?;

@@ -147,8 +147,7 @@ impl Handing {
 
     /// How a hand-over stands here, told to who knows its name.
     pub fn told(holdings: &Holdings, label: &str, handover: &str) -> Result<Standing, ArchiveError> {
-        let archive = holdings.settings().service.primary().to_owned();
-        let none = Standing { archive: archive.clone(), step: Step::None, terms: None, taker: None };
+        let none = Standing { step: Step::None, terms: None, taker: None };
         let path = match holdings.find(label) {
             Ok((holding, _)) => holding.path,
             Err(ArchiveError::Dropped { .. }) => return Ok(none),
@@ -159,11 +158,11 @@ impl Handing {
         let granted =
             holdings.granted(&path)?.map(|(terms, _)| terms).filter(|terms| terms.handover == handover);
         if let Some(terms) = granted {
-            return Ok(Standing { archive, step: Step::Granted, terms: Some(terms), taker });
+            return Ok(Standing { step: Step::Granted, terms: Some(terms), taker });
         }
         let offered = noted.filter(|handing| !handing.failed);
         Ok(match offered.and_then(|handing| holdings.terms(label, handing.handover).ok()) {
-            Some((_, terms)) => Standing { archive, step: Step::Offered, terms: Some(terms), taker },
+            Some((_, terms)) => Standing { step: Step::Offered, terms: Some(terms), taker },
             None => none,
         })
     }

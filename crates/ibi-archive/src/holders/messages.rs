@@ -51,8 +51,6 @@ impl Message {
 /// What a giver says of a hand-over when it is asked by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The service of the Archive that says so.
-    pub archive: String,
     /// How it stands.
     pub step: Step,
     /// What is handed over, if it is.

@@ -92,6 +92,12 @@ pub enum PeerError {
         /// What came instead.
         what: String,
     },
+    /// A token is a secret between two.
+    #[error("the copies come from {many} Archives, and a token is for one of them: name that one")]
+    OneToken {
+        /// How many.
+        many: usize,
+    },
     /// It lists items without an end.
     #[error(
         "{url} lists more than {most} such items: name fewer at a time, by a longer prefix or a later date"

@@ -134,7 +134,7 @@ pub async fn compare(
             Err(error) => (None, None, false, Some(error.to_string())),
             // Under whatever address: it is told of once, and not at all if it is this one.
             Ok(held)
-                if own.iter().any(|own| own.eq_ignore_ascii_case(&held.archive))
+                if own.have(&held.archive)
                     || holders.iter().any(|(_, other)| other.archive == held.archive) =>
             {
                 continue;

@@ -8,7 +8,6 @@ use super::HolderError;
 use super::copy::Here;
 use super::peer::{Peer, PeerError};
 use super::repair::Asked;
-use crate::item::{Labels, Spelling};
 
 /// How a resolver came to its answer: only what is needed of it.
 #[derive(Deserialize)]
@@ -49,7 +48,7 @@ pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Ve
     })?;
     let round = resolution.explanation.rounds.into_iter().next();
     let heard = round.map_or(Vec::new(), |round| round.archives).into_iter();
-    let heard = heard.filter(|heard| heard.said != "nothing" && !is_own(&own, &heard.archive));
+    let heard = heard.filter(|heard| heard.said != "nothing" && !own.have(&heard.archive));
     // One that did not answer the resolver may have it.
     let known =
         heard.filter_map(|heard| Some((heard.address?, !matches!(&*heard.said, "offered" | "deleted"))));
@@ -61,9 +60,4 @@ pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Ve
         Some(Asked { peer: Peer::new(&format!("http://{address}"), None).ok()?, perhaps })
     });
     Ok(asked.collect())
-}
-
-fn is_own(own: &Labels, service: &str) -> bool {
-    let Ok(service) = Spelling::parse(service) else { return false };
-    own.iter().any(|label| Spelling::parse(label).is_ok_and(|own| own.canonical == service.canonical))
 }

@@ -103,8 +103,8 @@ impl Taking {
             }
             return Err(desk.read()?.no_handover(&label, &path, No::NotGiven).into());
         }
-        let own = desk.read()?.settings().service.primary().to_owned();
-        if standing.taker.is_some_and(|taker| taker != own) {
+        let own = desk.read()?.settings().service.clone();
+        if standing.taker.is_some_and(|taker| !own.have(&taker)) {
             return Err(desk.read()?.no_handover(&label, &path, No::NotGiven).into());
         }
         match Self::doubt(desk, &label, &path, &message).await? {
@@ -117,9 +117,9 @@ impl Taking {
             clear(desk.data(), &path);
         }
         match (next, message.message) {
-            (Take::Accept | Take::Accepted, Kind::Offer) => Ok(Answer::Ready { archive: Some(own) }),
-            (Take::Accept | Take::Accepted, Kind::Grant) => self.accept(desk, label, message, token).await,
             (Take::Fetch, _) => self.fetch(desk, label, message, token),
+            (_, Kind::Offer) => Ok(Answer::Ready { archive: Some(own.primary().to_owned()) }),
+            (_, Kind::Grant) => self.accept(desk, label, message, token).await,
         }
     }
 

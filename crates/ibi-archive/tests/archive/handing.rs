@@ -322,7 +322,7 @@ fn the_messages_of_format_1_are_still_read_and_written() {
             _ if line.starts_with("{\"message\"") => {
                 serde_json::to_string(&serde_json::from_str::<Message>(line).unwrap())
             }
-            _ if line.starts_with("{\"archive\"") => {
+            _ if line.starts_with("{\"step\"") => {
                 serde_json::to_string(&serde_json::from_str::<Standing>(line).unwrap())
             }
             _ => serde_json::to_string(&serde_json::from_str::<Answer>(line).unwrap()),

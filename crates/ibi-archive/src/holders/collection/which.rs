@@ -1,9 +1,13 @@
 //! Which items a collection has, there or here.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use ibi_store::journal::State;
 
 use crate::ArchiveError;
 use crate::archive::Holdings;
+use crate::holders::copy::Source;
 use crate::holders::peer::{Peer, PeerError};
 
 /// Items that are listed at a time.
@@ -132,5 +136,31 @@ pub fn copies(holdings: &Holdings) -> Result<Vec<(String, Option<String>)>, Arch
                 copies.push((holding.item.labels.primary().to_owned(), source));
             }
         }
+    }
+}
+
+/// Where each copy is brought up to date from: where it came from, or one Archive that is named. Those that came from nowhere are
+/// passed over.
+pub fn from_sources(
+    copies: Vec<(String, Option<String>)>,
+    named: Option<&str>,
+    token: Option<&str>,
+    source: impl Fn(Peer) -> Source,
+) -> Result<Vec<(String, Source)>, PeerError> {
+    let (mut sources, mut items) = (BTreeMap::new(), Vec::new());
+    for (item, came_from) in copies {
+        let Some(url) = named.map(str::to_owned).or(came_from) else { continue };
+        let source = match sources.entry(url) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let peer = Peer::new(new.key(), token.map(str::to_owned))?;
+                new.insert(source(peer))
+            }
+        };
+        items.push((item, source.clone()));
+    }
+    match token {
+        Some(_) if sources.len() > 1 => Err(PeerError::OneToken { many: sources.len() }),
+        _ => Ok(items),
     }
 }

@@ -194,7 +194,7 @@ async fn is_there(desk: &Arc<Desk>, handing: &Handing) -> Result<bool, HolderErr
         let holdings = desk.read()?;
         let version = holdings.item(&handing.path)?.version;
         let inventory = holdings.stand(&handing.path)?.inventory.unwrap_or_default();
-        (holdings.settings().service.primary().to_owned(), (inventory, version))
+        (holdings.settings().service.clone(), (inventory, version))
     };
     let held = match Peer::new(&handing.to, handing.token.clone())?.held(&handing.item).await {
         Ok(held) => Some(held),
@@ -203,7 +203,7 @@ async fn is_there(desk: &Arc<Desk>, handing: &Handing) -> Result<bool, HolderErr
     };
     let there = held.is_some_and(|held| {
         // One that passes on what is here has nothing.
-        let another = !held.archive.eq_ignore_ascii_case(&own);
+        let another = !own.have(&held.archive);
         another && (held.version > here.1 || (held.version == here.1 && short(&held.inventory) == here.0))
     });
     if !there {

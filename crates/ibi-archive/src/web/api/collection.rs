@@ -1,6 +1,5 @@
 //! Collections, over the API: many items copied or brought up to date by one request, each told of in a line as soon as it is done.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -49,7 +48,7 @@ pub(super) async fn copy(State(site): State<Arc<Site>>, request: Request) -> Res
         (None, None, Some(items)) => Which::These(items),
         _ => return Err(not_said("say one of `prefix`, `since` and `items`: which ones")),
     };
-    let peer = peer(&from, theirs)?;
+    let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
     let items = collection::list(&peer, which).await.map_err(|error| holder(error.into()))?;
     let source = Source::new(peer);
     Ok(bringing(&site, items.into_iter().map(|item| (item, source.clone())).collect(), token.name))
@@ -72,27 +71,10 @@ pub(super) async fn refresh(State(site): State<Arc<Site>>, request: Request) -> 
         let holdings = site.desk.read().map_err(refused)?;
         collection::copies(&holdings).map_err(refused)
     });
-    let (mut sources, mut items) = (BTreeMap::new(), Vec::new());
-    for (item, source) in copies.await? {
-        let Some(url) = from.clone().or(source) else { continue };
-        let source = match sources.get(&url) {
-            Some(source) => source,
-            None => {
-                let peer = peer(&url, theirs.clone())?;
-                let source = Source { overwrite, word: from.is_some(), ..Source::new(peer) };
-                sources.entry(url).or_insert(source)
-            }
-        };
-        items.push((item, Source::clone(source)));
-    }
-    if sources.len() > 1 && theirs.is_some() {
-        return Err(not_said("the copies come from several Archives, and a token is for one: say `from`"));
-    }
+    let source = |peer| Source { overwrite, word: from.is_some(), ..Source::new(peer) };
+    let items = collection::from_sources(copies.await?, from.as_deref(), theirs.as_deref(), source);
+    let items = items.map_err(|error| holder(error.into()))?;
     Ok(bringing(&site, items, token.name))
-}
-
-fn peer(url: &str, token: Option<String>) -> Result<Peer, Problem> {
-    Peer::new(url, token).map_err(|error| holder(error.into()))
 }
 
 /// Brings items while the answer is read: who hangs up stops it, and goes on with it by asking again.

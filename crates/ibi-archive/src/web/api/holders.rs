@@ -247,9 +247,9 @@ pub(super) fn holder(error: HolderError) -> Problem {
             error @ (ArchiveError::NoHandover { .. } | ArchiveError::Granted { .. } | ArchiveError::Restored),
         ) => Problem::conflict(error.to_string()),
         HolderError::Archive(error) => refused(error),
-        HolderError::Peer(error @ (PeerError::Url { .. } | PeerError::BadToken { .. })) => {
-            not_said(&error.to_string())
-        }
+        HolderError::Peer(
+            error @ (PeerError::Url { .. } | PeerError::BadToken { .. } | PeerError::OneToken { .. }),
+        ) => not_said(&error.to_string()),
         HolderError::Peer(error) => elsewhere(&error),
         HolderError::Fetch(error) => elsewhere(&error),
         error @ HolderError::NotItsSource { .. } => Problem::conflict(error.to_string()),

@@ -1,7 +1,5 @@
 //! `ibi archive copy` and `refresh`.
 
-use std::collections::HashMap;
-
 use ibi_archive::holders::collection::{self, Which};
 use ibi_archive::holders::copy::Source;
 
@@ -49,35 +47,16 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
         }
         None => collection::copies(&holdings)?,
     };
-    let (mut items, mut sources) = (Vec::new(), std::collections::BTreeSet::new());
-    for (item, source) in copies {
-        match command.from.clone().or(source) {
-            Some(url) => {
-                sources.insert(url.clone());
-                items.push((item, url));
-            }
-            None if command.ibi.is_some() => {
-                return Err(Failure::Usage(format!(
-                    "{item} did not come from another Archive: say --from, the URL of one that has it"
-                )));
-            }
-            None => {}
-        }
-    }
     drop(holdings);
-    // A token is a secret between two.
-    if sources.len() > 1 && token(&command.theirs)?.is_some() {
+    if let (Some(label), None, [(_, None)]) = (&command.ibi, &command.from, &copies[..]) {
         return Err(Failure::Usage(format!(
-            "the copies come from {} Archives, and a token is for one of them: name that with --from",
-            sources.len()
+            "{label} did not come from another Archive: say --from, the URL of one that has it"
         )));
     }
     let (word, thorough) = (command.from.is_some(), command.ibi.is_some());
-    let source = |url: &String| -> Result<(String, Source), Failure> {
-        let peer = peer(url, &command.theirs)?;
-        Ok((url.clone(), Source { overwrite: command.overwrite, word, thorough, ..Source::new(peer) }))
-    };
-    let sources = sources.iter().map(source).collect::<Result<HashMap<_, _>, _>>()?;
-    let items = items.into_iter().filter_map(|(item, url)| Some((item, sources.get(&url)?.clone())));
-    waiting(bring(&data, items.collect(), command.json))
+    let source = |peer| Source { overwrite: command.overwrite, word, thorough, ..Source::new(peer) };
+    let token = token(&command.theirs)?;
+    let items = collection::from_sources(copies, command.from.as_deref(), token.as_deref(), source)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    waiting(bring(&data, items, command.json))
 }
