@@ -100,6 +100,7 @@ fn collections_that_are_not_said_or_not_there_are_refused() {
         ("/copy", json!({ "from": "http://127.0.0.1:1", "prefix": "a" }), 422),
         ("/copy", json!({ "from": url, "whole": true }), 422),
         ("/refresh", json!({ "form": url }), 422),
+        ("/refresh", json!({ "from": "AAA" }), 422),
     ] {
         let refused = holder.server.api(&operator, "POST", path, body.to_string().as_bytes());
         assert_eq!(refused.problem(), status, "{body}");

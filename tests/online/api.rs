@@ -108,6 +108,8 @@ fn everything_that_is_wrong_is_told_in_a_problem_body() {
         ("GET", "/changes?after=-1", "", 400),
         ("PUT", "/items", "", 405),
         ("POST", &item, "{}", 405),
+        // A label that is also a short address of something else: the item is what is missing.
+        ("POST", "/items/Zp/audit", "{}", 404),
         ("PATCH", &item, "{}", 422),
         ("PATCH", &item, "{\"labels\": [\"8JMKD3MGP8W/34PGRBS\"]}", 422),
         ("PATCH", &item, "{\"metadata\": [{\"element\": \"titel\", \"value\": \"x\"}]}", 422),

@@ -148,6 +148,11 @@ pub fn from_sources(
     source: impl Fn(Peer) -> Source,
 ) -> Result<Vec<(String, Source)>, PeerError> {
     let (mut sources, mut items) = (BTreeMap::new(), Vec::new());
+    // Also where nothing is to be brought, a name is looked at.
+    if let Some(url) = named {
+        let peer = Peer::new(url, token.map(str::to_owned))?;
+        sources.insert(url.to_owned(), source(peer));
+    }
     for (item, came_from) in copies {
         let Some(url) = named.map(str::to_owned).or(came_from) else { continue };
         let source = match sources.entry(url) {

@@ -64,6 +64,18 @@ fn read(rest: &str) -> Result<(&str, What), Problem> {
     }
 }
 
+/// Whether the last part of a label says what Archives do together.
+fn ends_in_a_word(label: &str) -> bool {
+    label.rsplit('/').next().and_then(Between::parse).is_some()
+}
+
+/// The answer to a method that is not taken here.
+fn takes_only(methods: &'static str) -> Response {
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    let problem = Problem::new(status, "method", "Method not allowed", format!("this takes {methods}"));
+    ([(header::ALLOW, methods)], problem).into_response()
+}
+
 /// Whatever is asked of an item.
 pub(super) async fn any(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let rest = request.uri().path().split_once("/items/").map(|(_, rest)| rest).unwrap_or_default();
@@ -80,18 +92,18 @@ pub(super) async fn any(State(site): State<Arc<Site>>, request: Request) -> Resu
         (_, What::Between(between)) => {
             let is_read = matches!(between, Between::Transfer | Between::Handover);
             let takes = if is_read { "GET, HEAD, POST" } else { "POST" };
-            let status = StatusCode::METHOD_NOT_ALLOWED;
-            let problem = Problem::new(status, "method", "Method not allowed", format!("this takes {takes}"));
-            Ok(([(header::ALLOW, takes)], problem).into_response())
+            Ok(takes_only(takes))
         }
         ("GET" | "HEAD", what) => get(&site, &label, what, &request),
         ("PATCH", What::Item) => update(site, label, request).await,
         ("DELETE", What::Item) => remove(site, label, request).await,
+        // `Zp/audit` is a label too; who posts to it has left one out before `/audit`.
+        ("POST", What::Item) if ends_in_a_word(&label) => {
+            Err(Problem::not_found("there is no identifier before the last part of this address"))
+        }
         (_, what) => {
             let takes = if let What::Item = what { "GET, HEAD, PATCH, DELETE" } else { "GET, HEAD" };
-            let status = StatusCode::METHOD_NOT_ALLOWED;
-            let problem = Problem::new(status, "method", "Method not allowed", format!("this takes {takes}"));
-            Ok(([(header::ALLOW, takes)], problem).into_response())
+            Ok(takes_only(takes))
         }
     }
 }
