@@ -1,9 +1,11 @@
 //! Another Archive, asked over HTTP (`docs/formats/holders.md`).
 
+mod url;
+
 use std::fmt;
 
 use bytes::Bytes;
-use http::{HeaderName, StatusCode, Uri, header};
+use http::{HeaderName, StatusCode, header};
 use ibi_http::outgoing::{Answer, AskError, Patient};
 use ibi_store::journal::State;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -225,7 +227,7 @@ impl Coming {
 impl Peer {
     /// The Archive at `http://host[:port]` or `https://host[:port]`.
     pub fn new(url: &str, token: Option<String>) -> Result<Self, PeerError> {
-        let url = plain(url).map_err(|why| PeerError::Url { url: told(url), why })?;
+        let url = url::plain(url).map_err(|why| PeerError::Url { url: told(url), why })?;
         if token
             .as_ref()
             .is_some_and(|token| token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()))
@@ -386,26 +388,6 @@ fn asked(url: &str, error: AskError) -> PeerError {
     }
 }
 
-/// A URL that has a host and maybe a port, and nothing else.
-fn plain(url: &str) -> Result<String, &'static str> {
-    let parsed: Uri = url.parse().map_err(|_| "it cannot be read as a URL")?;
-    let scheme = parsed.scheme_str().filter(|scheme| ["http", "https"].contains(scheme));
-    let scheme = scheme.ok_or("it begins with neither http:// nor https://")?;
-    let authority = parsed.authority().ok_or("it has no host")?;
-    if authority.as_str().contains('@') {
-        return Err("it has a user in it; a token is given apart");
-    }
-    let host = authority.host();
-    let port = authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
-    if host.is_empty() || authority.as_str() != format!("{host}{port}") {
-        return Err("its host or port cannot be read");
-    }
-    if parsed.path() != "/" || parsed.query().is_some() || url.contains(['?', '#']) {
-        return Err("it has more than a host and a port");
-    }
-    Ok(format!("{scheme}://{}{port}", host.to_ascii_lowercase()))
-}
-
 fn encoded(path: &str) -> String {
     utf8_percent_encode(path, PATH).to_string()
 }
@@ -418,39 +400,6 @@ fn told(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_archive_is_a_host_and_maybe_a_port() {
-        for (given, url) in [
-            ("http://a.example", "http://a.example"),
-            ("https://A.example/", "https://a.example"),
-            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
-            ("http://[::1]:8080/", "http://[::1]:8080"),
-        ] {
-            assert_eq!(Peer::new(given, None).unwrap().url(), url);
-        }
-        for bad in [
-            "",
-            "a.example",
-            "ftp://a.example",
-            "http://",
-            "http://a.example/x",
-            "http://a.example/?x",
-            "http://a.example?",
-            "http://a.example#x",
-            "http://u@a.example",
-            "http://u:p@a.example",
-            "http://a.example:",
-            "http://a.example:99999",
-            "http:// a",
-            "/",
-            "http://a.example//",
-        ] {
-            let error = Peer::new(bad, None).unwrap_err();
-            assert!(matches!(error, PeerError::Url { .. }), "{bad}: {error}");
-            assert!(error.to_string().contains("It looks like"), "{error}");
-        }
-    }
 
     #[test]
     fn a_token_is_not_shown_and_is_one_word() {
