@@ -199,7 +199,8 @@ impl<'a> Told<'a> {
 
     /// Also tells what happened to it.
     pub fn with_history(self, holdings: &Holdings) -> Result<Self, ArchiveError> {
-        let source = holdings.source(self.path)?.filter(|_| self.state == State::Copy.name());
+        let is_copy = self.state == State::Copy.name();
+        let source = if is_copy { holdings.source(self.path)? } else { None };
         Ok(Self { source, history: Some(history(holdings, self.path)?), ..self })
     }
 }

@@ -175,11 +175,8 @@ impl Archive {
         }
         let (holding, object) = self.found(label)?;
         if holding.state == State::Copy {
-            return Err(if self.holdings.restored {
-                ArchiveError::Restored
-            } else {
-                ArchiveError::RemoveCopy { label: label.to_owned() }
-            });
+            let is_copy = ArchiveError::RemoveCopy { label: label.to_owned() };
+            return Err(self.not_the_original(label, &holding.path, is_copy));
         }
         if holding.path
             == self.holdings.lookup(self.holdings.settings.service.primary())?[..]
@@ -260,8 +257,20 @@ impl Archive {
         match holding.state {
             State::Original => Ok((holding, object)),
             State::Deleted => Err(ArchiveError::Removed { label: label.to_owned() }),
-            State::Copy if self.holdings.restored => Err(ArchiveError::Restored),
-            State::Copy => Err(ArchiveError::IsCopy { label: label.to_owned() }),
+            State::Copy => {
+                let is_copy = ArchiveError::IsCopy { label: label.to_owned() };
+                Err(self.not_the_original(label, &holding.path, is_copy))
+            }
+        }
+    }
+
+    /// Why an item that answers Copy is not to be changed here: it may be on its way, or its Archive was restored.
+    fn not_the_original(&self, label: &str, path: &str, is_copy: ArchiveError) -> ArchiveError {
+        match self.holdings.granted(path) {
+            _ if self.holdings.restored => ArchiveError::Restored,
+            Ok(Some((_, to))) => ArchiveError::Granted { label: label.to_owned(), to },
+            Ok(None) => is_copy,
+            Err(error) => error,
         }
     }
 }

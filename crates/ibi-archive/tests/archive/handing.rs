@@ -107,6 +107,7 @@ fn an_original_goes_over_in_four_steps_and_comes_back() {
         giver.declare_original(&label, "Ana"),
         giver.drop_copy(&label, "Ana", None),
         giver.holdings().terms(&label, "another".to_owned()).map(drop),
+        giver.prepare_removal(&label, "a reason", "Ana", false).map(drop),
     ] {
         assert!(matches!(refused, Err(ArchiveError::Granted { .. })), "no one-sided way back: {refused:?}");
     }
