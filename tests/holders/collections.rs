@@ -109,6 +109,27 @@ fn collections_that_are_not_said_or_not_there_are_refused() {
     assert_eq!(holder.server.api(&depositor, "POST", "/refresh", b"{}").problem(), 403);
 }
 
+/// The exit status tells who is not there (try again) from what is not there.
+#[test]
+fn a_source_that_does_not_answer_is_told_by_the_status() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    let nobody = ["--from", "http://127.0.0.1:1"];
+    for (command, which) in [
+        ("copy", vec![&*rep]),
+        ("copy", vec!["--prefix", "a"]),
+        ("refresh", vec![&*rep]),
+        ("refresh", vec![]),
+    ] {
+        let run = there.run(command, &[&which[..], &nobody].concat());
+        assert_eq!(run.status, 3, "{command} {which:?}: {}", run.stderr);
+        assert!(run.stderr.contains("does not answer"), "{}", run.stderr);
+    }
+    let unknown = there.run("copy", &["x.test/a/2026/01.01.00.00", "--from", &here.url()]);
+    assert_eq!(unknown.status, 1, "{}", unknown.stderr);
+}
+
 /// What is closed is told of, and keeps nothing else from coming.
 #[test]
 fn a_closed_item_that_comes_first_keeps_no_other_from_coming() {

@@ -28,6 +28,8 @@ A reader that closes the pipe early is no error. Colours follow NO_COLOR.";
 pub(crate) enum Answer {
     Yes,
     No,
+    /// Part of it could not be read, as was said.
+    Unread,
 }
 
 impl From<bool> for Answer {
@@ -133,6 +135,7 @@ pub(crate) fn report(result: Result<Answer, Failure>) -> ExitCode {
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Unread) => ExitCode::from(3),
         // Whoever read has seen enough.
         Err(Failure::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {

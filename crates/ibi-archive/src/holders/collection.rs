@@ -3,11 +3,12 @@
 mod which;
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -43,8 +44,8 @@ pub struct Outcome {
     /// Whether it is brought here now.
     pub brought: bool,
     /// Why not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub error: Option<HolderError>,
 }
 
 /// Who puts here what was fetched.
@@ -132,8 +133,7 @@ impl<H: Here + 'static, P: Put, T: FnMut(Outcome)> Bringing<H, P, T> {
                     (self.tell)(Outcome { item, source, found, brought: false, error: None });
                 }
                 Err(error) => {
-                    let error = Some(error.to_string());
-                    (self.tell)(Outcome { item, source, found: None, brought: false, error });
+                    (self.tell)(Outcome { item, source, found: None, brought: false, error: Some(error) });
                 }
             }
         }
@@ -148,7 +148,7 @@ impl<H: Here + 'static, P: Put, T: FnMut(Outcome)> Bringing<H, P, T> {
             let found = Some(verdict.name());
             (self.tell)(match result {
                 Ok(brought) => Outcome { item, source, found, brought, error: None },
-                Err(error) => Outcome { item, source, found, brought: false, error: Some(error.to_string()) },
+                Err(error) => Outcome { item, source, found, brought: false, error: Some(error.into()) },
             });
         }
         Ok(())
@@ -226,6 +226,10 @@ async fn one(
             _ => Err(error),
         },
     }
+}
+
+fn as_text<S: Serializer>(error: &Option<HolderError>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(error.as_ref().map_or(&"" as &dyn Display, |error| error))
 }
 
 /// Puts items into an Archive, together.

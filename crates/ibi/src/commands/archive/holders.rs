@@ -67,7 +67,7 @@ pub(super) async fn bring(data: &Path, items: Vec<(String, Source)>, json: bool)
     written?;
     output.flush()?;
     tally.say();
-    Ok(Answer::from(tally.trouble == 0))
+    Ok(tally.answer())
 }
 
 /// Borrows the Archive for a moment, each time: a server of this folder goes on meanwhile.
@@ -96,7 +96,7 @@ fn print(output: &mut Output, outcome: &Outcome, json: bool) -> Result<(), Failu
         output.text(format_args!("{found}\t{}\n", printable(&outcome.item)))?;
     }
     if let Some(error) = &outcome.error {
-        say(format_args!("{}: {}", printable(&outcome.item), printable(error)));
+        say(format_args!("{}: {}", printable(&outcome.item), printable(&error.to_string())));
     } else if let Some(what) = outcome.found.and_then(trouble).filter(|_| !outcome.brought) {
         say(format_args!("{}: {what}", printable(&outcome.item)));
     }
@@ -132,12 +132,15 @@ struct Tally {
     brought: u64,
     passed: u64,
     trouble: u64,
+    /// Some could not be read, and may come if it is tried again.
+    unread: bool,
 }
 
 impl Tally {
     fn add(&mut self, outcome: &Outcome) {
         let trouble =
             outcome.error.is_some() || (!outcome.brought && outcome.found.and_then(trouble).is_some());
+        self.unread |= outcome.error.as_ref().is_some_and(|error| !error.is_final());
         match (trouble, outcome.brought) {
             (true, _) => self.trouble += 1,
             (false, true) => self.brought += 1,
@@ -145,8 +148,12 @@ impl Tally {
         }
     }
 
+    fn answer(&self) -> Answer {
+        if self.unread { Answer::Unread } else { Answer::from(self.trouble == 0) }
+    }
+
     fn say(&self) {
-        let Self { brought, passed, trouble } = self;
+        let Self { brought, passed, trouble, .. } = self;
         say(format_args!("{brought} brought, {passed} as they are, {trouble} with trouble"));
     }
 }
