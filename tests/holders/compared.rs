@@ -1,5 +1,7 @@
 //! What an audit between holders finds besides damage.
 
+use std::fs;
+
 use super::Holder;
 use crate::binary::{Run, ibi};
 use crate::online::server::Server;
@@ -47,6 +49,45 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     let last = shown["history"].as_array().unwrap().last().unwrap()["note"].clone();
     assert!(last.as_str().unwrap().contains("another Original"), "it is not overwritten in silence: {last}");
     assert_eq!(audit().status, 0);
+}
+
+/// Threat S5: what another Archive's inventory promises is not what its disk has; every byte is read, there too.
+#[test]
+fn damage_at_another_holder_is_an_alarm() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let large = vec![7; 3 << 20];
+    let rep = here.folder.deposit(&[(b"a", b"one"), (b"large", &large)], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    let audit = || here.run("audit", &[&rep, "--with", &there.url()]);
+    let whole = audit();
+    let holder = whole.json()[0]["holders"][0].clone();
+    assert_eq!((whole.status, &holder["equal"]), (0, &true.into()), "{}", whole.stderr);
+    assert!(holder.get("damaged").is_none() && holder.get("unread").is_none(), "{holder}");
+    // In its last block; a small file; one that is gone.
+    let content = there.tree(&rep).join("v1/content");
+    let mut flipped = large;
+    *flipped.last_mut().unwrap() ^= 1;
+    for (file, damage) in [("doc/large", Some(&flipped[..])), ("doc/a", Some(b"0ne")), ("item.json", None)] {
+        let (path, good) = (content.join(file), fs::read(content.join(file)).unwrap());
+        match damage {
+            Some(bytes) => fs::write(&path, bytes).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let run = audit();
+        let report = run.json()[0].clone();
+        assert_eq!((run.status, &report["holders"][0]["equal"]), (1, &true.into()), "{file}: {report}");
+        let name = format!("v1/content/{file}");
+        assert_eq!(report["holders"][0]["damaged"], serde_json::json!([name]), "{report}");
+        let alarm = report["alarms"][0].as_str().unwrap();
+        assert!(alarm.starts_with(&format!("{name} of {rep} is damaged or missing at")), "{alarm}");
+        assert!(run.stderr.contains("0 wrong here"), "{}", run.stderr);
+        fs::write(&path, good).unwrap();
+    }
+    let inventory = there.tree(&rep).join("inventory.json");
+    fs::write(&inventory, b"{}").unwrap();
+    let lost = audit();
+    assert_eq!(lost.status, 1, "{}{}", lost.stdout, lost.stderr);
+    assert!(lost.stderr.contains("ALARM: the object of"), "{}", lost.stderr);
 }
 
 /// Clause 2.1: what was deposited after a backup, and lives on at a Copy only, is told of and can be brought home.

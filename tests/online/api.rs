@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "bd002ae1a8f139c0f37625060368749a51bbf3e7f99c21bc39645406f27a7f70";
+const FROZEN: &str = "30f3b176aff5b7354789ffcdb65892ada2031a2e0654714b4356589432475513";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

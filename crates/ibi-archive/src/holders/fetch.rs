@@ -161,17 +161,37 @@ pub async fn fetch(
     Ok(Fetched { inventory, inventories, files, item: described.item, metadata: described.metadata })
 }
 
-/// Fetches one file of an object by its digest, into a folder.
+/// Fetches one file of an object by its digest, and of at most so many bytes, into a folder.
 pub(super) async fn file(
     peer: &Peer,
     held: &Held,
     path: &str,
     digest: &str,
+    most: u64,
     place: &Path,
 ) -> Result<Bytes, FetchError> {
     let fetch = Fetch { peer, label: &held.item, held, have: &|_| None, place, progress: &|_| () };
-    let expected = Expected { size: None, most: u64::MAX, blocks: None, stations: Vec::new() };
+    let expected = Expected { size: None, most, blocks: None, stations: Vec::new() };
     fetch.bring(&Wanted { digest: digest.to_owned(), path: path.to_owned(), once: true, expected }).await
+}
+
+/// How long all bytes of an object are, by their digests, as its own descriptions tell; `read` reads a file of it.
+pub(super) fn lengths(
+    inventory: &Inventory,
+    read: impl Fn(&str) -> Option<Vec<u8>>,
+) -> Option<BTreeMap<String, u64>> {
+    let texts = texts(inventory).into_iter().map(|wanted| {
+        let bytes = read(&wanted.path).filter(|bytes| sha512(bytes) == wanted.digest)?;
+        Some((wanted.digest, Bytes::Here(bytes)))
+    });
+    let texts = texts.collect::<Option<BTreeMap<_, _>>>()?;
+    let described = described::read(inventory, &texts).ok()?;
+    let docs = described.files.into_iter().map(|(digest, expected)| (digest, expected.most));
+    let texts = texts.into_iter().map(|(digest, bytes)| match bytes {
+        Bytes::Here(bytes) => (digest, bytes.len() as u64),
+        Bytes::At(_) => (digest, LONGEST_TEXT),
+    });
+    Some(docs.chain(texts).collect())
 }
 
 /// Fetches an inventory of an object, which nothing vouches for yet.

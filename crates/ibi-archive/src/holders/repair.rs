@@ -2,6 +2,7 @@
 //! item's own inventory tells, and that inventory is the one that the journal knows (threats S5, S7).
 
 mod asking;
+mod there;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,6 +27,7 @@ use crate::restate::Restated;
 
 pub use asking::Asked;
 use asking::ask;
+use there::{Lengths, There};
 
 /// Who gives a token to several Archives gives it away.
 pub const ONE_TOKEN: &str = "a token is for one Archive: compare with that one by itself";
@@ -69,8 +71,14 @@ pub struct Other {
     /// Its version there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// Whether it has the same inventory, and so the same bytes.
+    /// Whether it has the same inventory.
     pub equal: bool,
+    /// Files that are damaged, missing or cannot be read there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
+    /// Why not all its bytes were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     /// Why nothing is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -97,10 +105,13 @@ struct Known {
     findings: Vec<Finding>,
     /// The inventory that the journal vouches for, if it is still here.
     inventory: Option<Vec<u8>>,
+    /// How long its files are, if its descriptions are still here.
+    lengths: Option<Lengths>,
     source: Option<String>,
 }
 
-/// Compares an item with what others have; `repair`: also looks for bytes to put right what is wrong here.
+/// Compares an item with what others have, every byte here and there; `repair`: also looks for bytes to put right what is
+/// wrong here. `progress` is told of bytes that came.
 pub async fn compare(
     here: &impl Here,
     data: &Path,
@@ -108,6 +119,7 @@ pub async fn compare(
     mut asked: Vec<Asked>,
     token: Option<String>,
     repair: bool,
+    progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Comparison, HolderError> {
     // Every byte is read: that takes its time.
     let known = tokio::task::block_in_place(|| here.look(|here| look(here, label)))?;
@@ -129,9 +141,17 @@ pub async fn compare(
     let own = here.look(|here| Ok(here.settings().service.clone()))?;
     let mut holders: Vec<(Peer, Held)> = Vec::new();
     for (Asked { peer, perhaps }, held) in ask(asked, &known.label).await {
-        let (state, version, equal, error) = match held {
+        let archive = peer.url().to_owned();
+        let other = match held {
             Err(PeerError::Unknown { .. }) if perhaps => continue,
-            Err(error) => (None, None, false, Some(error.to_string())),
+            Err(error) => {
+                if let PeerError::Refused { status: 500, .. } = error {
+                    let alarm =
+                        format!("the object of {} is damaged or cannot be read at {archive}", known.label);
+                    comparison.report.alarms.push(alarm);
+                }
+                Other { error: Some(error.to_string()), ..Other::unknown(archive) }
+            }
             // Under whatever address: it is told of once, and not at all if it is this one.
             Ok(held)
                 if own.have(&held.archive)
@@ -148,20 +168,39 @@ pub async fn compare(
                         known.label
                     ));
                 }
+                let There { damaged, unread } = match &known.lengths {
+                    // The bytes of what was removed are not to be had.
+                    _ if held.state == State::Deleted => There::default(),
+                    Some(lengths) => there::read(&peer, &held, lengths, progress).await,
+                    None => There::unread("what is damaged here is to be put right first"),
+                };
+                comparison.report.alarms.extend(damaged.iter().map(|file| {
+                    let label = &known.label;
+                    format!(
+                        "{file} of {label} is damaged or missing at {archive}: its operator puts it right with `ibi archive \
+                         audit {label} --with … --repair`"
+                    )
+                }));
                 let equal = short(&held.inventory) == known.truth;
-                let told = (Some(held.state.name()), Some(held.version), equal, None);
+                let (state, version) = (Some(held.state.name()), Some(held.version));
                 holders.push((peer.clone(), held));
-                told
+                Other { state, version, equal, damaged, unread, ..Other::unknown(archive) }
             }
         };
-        let archive = peer.url().to_owned();
-        comparison.report.holders.push(Other { archive, state, version, equal, error });
+        comparison.report.holders.push(other);
     }
     comparison.report.alarms.extend(two_originals(&known, &holders));
     if repair {
         find(&known, &holders, data, &mut comparison).await;
     }
     Ok(comparison)
+}
+
+impl Other {
+    fn unknown(archive: String) -> Self {
+        let (damaged, unread) = (Vec::new(), None);
+        Self { archive, state: None, version: None, equal: false, damaged, unread, error: None }
+    }
 }
 
 /// Whether what is there is neither an earlier nor a later state of what is here.
@@ -210,11 +249,13 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
         .iter()
         .filter_map(|name| here.raw_file(&path, name))
         .find(|bytes| short(&Inventory::digest(bytes)) == last.inventory);
+    let parsed = inventory.as_ref().and_then(|bytes| Inventory::parse(bytes).ok());
+    let lengths = parsed.and_then(|parsed| fetch::lengths(&parsed, |name| here.raw_file(&path, name)));
     let source = here.source(&path)?;
     // Restored and not confirmed, it does not say so.
     let is_original = last.state == State::Original && !here.is_restored();
     let (truth, version) = (last.inventory, last.version);
-    Ok(Known { path, label, truth, version, is_original, findings, inventory, source })
+    Ok(Known { path, label, truth, version, is_original, findings, inventory, lengths, source })
 }
 
 /// Looks for bytes for all that is wrong here.
@@ -292,7 +333,8 @@ async fn bytes_of(
             Some((digest, _)) => {
                 let place =
                     data.join("service/copies").join(format!("{}+repair", known.path.replace('/', "+")));
-                elsewhere(peer, held, digest, &place).await
+                let length = known.lengths.as_ref().and_then(|lengths| lengths.get(digest).copied());
+                elsewhere(peer, held, digest, length.unwrap_or(u64::MAX), &place).await
             }
             None => earlier(peer, held, &parsed, file).await.map(Bytes::Here),
         };
@@ -304,10 +346,10 @@ async fn bytes_of(
 }
 
 /// Bytes by their digest, wherever they lie in what another Archive has.
-async fn elsewhere(peer: &Peer, held: &Held, digest: &str, place: &Path) -> Option<Bytes> {
+async fn elsewhere(peer: &Peer, held: &Held, digest: &str, most: u64, place: &Path) -> Option<Bytes> {
     let theirs = Inventory::parse(&small(peer, held, INVENTORY, &held.inventory).await.ok()?).ok()?;
     let file = theirs.manifest.get(digest)?.first()?;
-    fetch::file(peer, held, file, digest, place).await.ok()
+    fetch::file(peer, held, file, digest, most, place).await.ok()
 }
 
 /// The inventory of an earlier version, or its sidecar: it must tell what the last one tells of that version.

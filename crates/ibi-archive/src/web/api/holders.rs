@@ -225,8 +225,8 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
     if let Some(known_by) = known_by {
         asked.extend(resolver::holders(&**desk, &known_by, &label).await.map_err(holder)?);
     }
-    let compared =
-        repair::compare(&**desk, desk.data(), &label, asked, theirs, repair).await.map_err(holder)?;
+    let compared = repair::compare(&**desk, desk.data(), &label, asked, theirs, repair, &|_| ()).await;
+    let compared = compared.map_err(holder)?;
     let repairs: Vec<Repair> = compared.repairs;
     let path = compared.path.clone();
     if !repairs.is_empty() {

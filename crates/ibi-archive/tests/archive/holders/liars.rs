@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Mutex;
 
 use axum::Router;
 use axum::body::Body;
@@ -10,9 +11,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ibi_archive::archive;
 use ibi_archive::holders::fetch::{FetchError, fetch};
 use ibi_archive::holders::held::Held;
 use ibi_archive::holders::peer::{Peer, PeerError};
+use ibi_archive::holders::repair::{self, Asked};
+use ibi_archive::keep::State;
 use ibi_store::digests::sha512;
 
 use super::{LARGE, deposited, fetched, listen, named, noise, object, peer, serve, two_versions};
@@ -104,6 +108,33 @@ async fn an_answer_without_end_is_cut_off() {
     assert!(matches!(&error, FetchError::TooLong { .. }), "{error}");
     let endless = peer(&listen(Router::new().fallback(|| async { Body::new(Endless) })).await, None);
     assert!(matches!(endless.held(&label).await, Err(PeerError::TooLong { .. })));
+}
+
+/// Threat S5: an audit reads the bytes of others, and believes none of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_bytes_than_the_inventory_promises_are_damage() {
+    let Honest { label, held, large: (path, _), _ours: ours } = honest().await;
+    let archive = "other.test/o/2026/01.01.00.00".to_owned();
+    let held = Held { archive, state: State::Copy, ..held };
+    let here = Mutex::new(archive::open_to_read(&ours.data()).unwrap().0);
+    let audited = async |lying: Peer| {
+        let asked = vec![Asked::from(lying)];
+        let compared = repair::compare(&here, &ours.data(), &label, asked, None, false, &|_| ()).await;
+        let report = compared.unwrap().report;
+        let other = report.holders.into_iter().next().unwrap();
+        (other.equal, other.damaged, other.unread, report.alarms.len())
+    };
+    let good = liar(held.clone(), |_| noise(LARGE + 7).into_response()).await;
+    assert_eq!(audited(good).await, (true, Vec::new(), None, 0));
+    let mut other = noise(LARGE + 7);
+    other[LARGE] ^= 1;
+    let flipped = liar(held.clone(), move |_| other.clone().into_response()).await;
+    let endless = liar(held.clone(), |_| Body::new(Endless).into_response()).await;
+    let gone = liar(held.clone(), not_here).await;
+    let short = liar(held, |_| "x".into_response()).await;
+    for lying in [flipped, endless, gone, short] {
+        assert_eq!(audited(lying).await, (true, vec![path.clone()], None, 1));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -117,12 +117,16 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
     if token.is_some() && (command.with.len() > 1 || command.resolver.is_some()) {
         return Err(Failure::Usage(repair::ONE_TOKEN.to_owned()));
     }
+    let bar = counter("bytes came");
     let comparison = holders::waiting(async {
         if let Some(resolver) = &command.resolver {
             asked.extend(resolver::holders(&here, resolver, label).await?);
         }
-        Ok(repair::compare(&here, &data, label, asked, token, command.repair).await?)
-    })?;
+        let progress = |bytes| bar.inc(bytes);
+        Ok(repair::compare(&here, &data, label, asked, token, command.repair, &progress).await?)
+    });
+    bar.finish_and_clear();
+    let comparison = comparison?;
     drop(here);
     if !comparison.repairs.is_empty() {
         open(&data)?.mend(&comparison.path, &comparison.repairs, &who())?;
@@ -136,8 +140,12 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
             output.text(format_args!("{}\t{}\n", finding.wrong.name(), printable(&finding.file)))?;
         }
         for other in &report.holders {
-            let what = if other.equal { "equal" } else { "differs" };
-            let what = if other.error.is_some() { "unknown" } else { what };
+            let what = match other {
+                _ if other.error.is_some() => "unknown",
+                _ if !other.damaged.is_empty() => "damaged",
+                _ if other.equal => "equal",
+                _ => "differs",
+            };
             output.text(format_args!("{what}\t{}\n", printable(&other.archive)))?;
         }
         for file in &report.repaired {
@@ -145,7 +153,7 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
         }
     }
     output.flush()?;
-    for error in report.holders.iter().filter_map(|other| other.error.as_ref()) {
+    for error in report.holders.iter().flat_map(|other| other.error.iter().chain(&other.unread)) {
         say(format_args!("{}", printable(error)));
     }
     report.alarms.iter().for_each(|alarm| say(format_args!("ALARM: {}", printable(alarm))));
