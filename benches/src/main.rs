@@ -11,12 +11,18 @@
 //! - `ibi-benches resolve FOLDER`: resolving over 1, 10 and 100 Archives, beside a bare hyper connection to each.
 //! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading its answer.
 
+#[cfg(feature = "all")]
 mod archive;
 mod inputs;
+#[cfg(feature = "all")]
 mod json;
+#[cfg(feature = "all")]
 mod mint;
+#[cfg(feature = "all")]
 mod online;
-#[cfg(feature = "resolve")]
+#[cfg(feature = "all")]
+mod programs;
+#[cfg(feature = "all")]
 mod resolve;
 
 use std::hint::black_box;
@@ -38,18 +44,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ids"] => compare(&Inputs::new(INPUTS)),
-        ["archive", folder, ibi] => archive::compare(folder, ibi, None),
-        ["archive", folder, ibi, name] => archive::compare(folder, ibi, Some(name)),
-        ["online", folder, ibi] => online::compare(folder, ibi, None),
-        ["online", folder, ibi, name] => online::compare(folder, ibi, Some(name)),
-        #[cfg(feature = "resolve")]
-        ["resolve", folder] => resolve::compare(folder),
-        #[cfg(feature = "resolve")]
-        ["archives", number, hung] => resolve::serve(number.parse().unwrap_or(1), hung.parse().unwrap_or(0)),
-        ["bare", database] => online::serve_bare(database),
-        ["json", ibi] => json::compare(ibi),
-        ["mint", folder] => mint::compare(folder),
         ["count", operation, rounds] => count(operation, rounds.parse().unwrap_or(0)),
+        #[cfg(feature = "all")]
+        ref arguments if let Some(code) = programs::compare(arguments) => code,
         _ => {
             eprintln!(
                 "usage: ibi-benches ids | count OPERATION ROUNDS | mint FOLDER | archive FOLDER IBI [NAME] | online FOLDER IBI [NAME] | resolve FOLDER | json IBI"
