@@ -109,7 +109,8 @@ pub enum ArchiveError {
     },
     /// It is on its way to another Archive.
     #[error(
-        "{label} is being handed over to {to}, which has not answered yet: it is nobody's to change until then. If that Archive is gone for ever, say `ibi archive transfer {label} --taker-destroyed`"
+        "{label} is being handed over to {to}, which has not answered yet: it is nobody's to change until then. If that Archive is at \
+         another address now, say `ibi archive transfer {label} --to` that; if it is gone for ever, `--taker-destroyed`"
     )]
     Granted {
         /// The label.

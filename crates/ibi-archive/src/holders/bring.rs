@@ -73,6 +73,8 @@ pub struct Brought {
     pub word: bool,
     /// Whether only its removal came, and none of its files.
     pub only_tombstone: bool,
+    /// Whether what is here is damaged, and this puts it right: it is handed over to us.
+    pub mends: bool,
 }
 
 impl Brought {
@@ -133,8 +135,10 @@ impl Archive {
         let mine = holdings.mine(&path)?;
         // Things may have changed since it was asked for.
         let verdict = judge(&mine, &theirs);
-        // Equal by its inventory, its files may be damaged.
-        let damaged = brought.overwrite && verdict == Verdict::Equal && mine.stand.state == Some(State::Copy);
+        // Equal by its inventory, its files may be damaged; or that inventory itself.
+        let equal = verdict == Verdict::Equal && (brought.overwrite || brought.mends);
+        let damaged =
+            mine.stand.state == Some(State::Copy) && (equal || (brought.mends && mine.is_damaged(&digest)));
         if !is_meant(verdict, &mine, &theirs, (brought.overwrite, brought.word)) && !damaged {
             return Ok(None);
         }
@@ -191,7 +195,7 @@ impl Archive {
             state,
             epoch,
             by: by.to_owned(),
-            note: replaced(verdict, damaged, &mine),
+            note: replaced(verdict, damaged, brought.mends, &mine),
             key: None,
             source: Some(brought.source.clone()),
             past,
@@ -233,7 +237,7 @@ impl Archive {
 
 /// What an item's history says of what was here before, where that is not an earlier state (clause 2.2: nothing is overwritten
 /// in silence).
-fn replaced(verdict: Verdict, damaged: bool, mine: &Mine) -> Option<String> {
+fn replaced(verdict: Verdict, damaged: bool, mends: bool, mine: &Mine) -> Option<String> {
     let was = match verdict {
         _ if damaged => "damaged",
         Verdict::Altered => "altered",
@@ -242,7 +246,8 @@ fn replaced(verdict: Verdict, damaged: bool, mine: &Mine) -> Option<String> {
         _ => return None,
     };
     let inventory = mine.stand.inventory.as_deref().unwrap_or_default();
-    Some(format!("on the operator's word, in the place of what was here: {was}, inventory {inventory}"))
+    let word = if mends { "handed over to this Archive" } else { "on the operator's word" };
+    Some(format!("{word}, in the place of what was here: {was}, inventory {inventory}"))
 }
 
 /// Labels of this Archive's own that it has not given out are nobody's, whatever another Archive says.

@@ -78,6 +78,8 @@ pub struct Looked {
     believed: bool,
     /// Whether its removal is all that is brought.
     only_tombstone: bool,
+    /// Whether what is here is damaged, and put right by what is there.
+    mends: bool,
 }
 
 /// Looks at an item there and here.
@@ -117,8 +119,16 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
     let (state, epoch) = (held.state, held.epoch);
     let told = Theirs { state, epoch, inventory: &theirs, digest: &held.inventory, purged, believed };
     let mut verdict = judge(&mine, &told);
-    if source.thorough && matches!(verdict, Verdict::Equal | Verdict::Behind) && is_damaged(here, &held.path)?
-    {
+    let damaged = match verdict {
+        // What is in the tree cannot be read as what the journal knows, which is just what is there.
+        Verdict::Altered => mine.is_damaged(&held.inventory),
+        Verdict::Equal | Verdict::Behind => source.thorough && is_damaged(here, &held.path)?,
+        _ => false,
+    };
+    if damaged && source.gives {
+        // Nothing of anybody's making is lost: these bytes are to be the Original.
+        verdict = if mine.is_damaged(&held.inventory) { Verdict::Equal } else { verdict };
+    } else if damaged {
         verdict = Verdict::Altered;
     }
     if verdict == Verdict::Removed && !is_source {
@@ -126,10 +136,11 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
         let (item, url) = (held.item, peer.url().to_owned());
         return Err(HolderError::NotItsSource { item, url, from: known.unwrap_or_default() });
     }
-    let brings = is_meant(verdict, &mine, &told, (source.overwrite, source.word));
+    let mends = damaged && source.gives;
+    let brings = mends || is_meant(verdict, &mine, &told, (source.overwrite, source.word));
     let ours = mine.inventory.as_ref().map_or(0, Inventory::number);
     let only_tombstone = held.state == State::Deleted && brings && !purged && theirs.number() > ours + 1;
-    Ok(Looked { held, verdict, brings, believed, only_tombstone })
+    Ok(Looked { held, verdict, brings, believed, only_tombstone, mends })
 }
 
 /// Where the item of a label lies here, if it does.
@@ -157,7 +168,7 @@ pub async fn fetch(
     (label, looked): (&str, Looked),
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Brought, HolderError> {
-    let Looked { held, only_tombstone, believed, .. } = looked;
+    let Looked { held, only_tombstone, believed, mends, .. } = looked;
     let peer = &source.peer;
     let fetched = if only_tombstone {
         tombstone(peer, &held).await?
@@ -185,6 +196,7 @@ pub async fn fetch(
         overwrite: source.overwrite,
         word: source.word,
         only_tombstone,
+        mends,
     })
 }
 

@@ -78,18 +78,23 @@ impl Handing {
         // A URL or a token that cannot be is told at once.
         let to = Peer::new(&wish.to, wish.token.clone())?.url().to_owned();
         let (holding, _) = holdings.find(&wish.item)?;
-        let handover = match holdings.granted(&holding.path)? {
-            Some((terms, granted)) if granted == to => terms.handover,
-            Some((_, granted)) => {
-                return Err(ArchiveError::Granted { label: wish.item, to: granted }.into());
+        let before = Self::all(holdings.data())?.into_iter().filter(|before| before.path == holding.path);
+        let before: Vec<Self> = before.collect();
+        let (handover, taker) = match holdings.granted(&holding.path)? {
+            Some((terms, granted)) => {
+                let noted = before.into_iter().find(|before| before.handover == terms.handover);
+                let taker = noted.and_then(|noted| noted.taker);
+                // Who may take it is known by its service: that may have moved.
+                if granted != to && taker.is_none() {
+                    return Err(ArchiveError::Granted { label: wish.item, to: granted }.into());
+                }
+                (terms.handover, taker)
             }
             None => {
                 let fresh = random()?;
                 holdings.terms(&wish.item, fresh.clone())?;
-                let all = Self::all(holdings.data())?;
-                let before = all.iter().filter(|before| before.path == holding.path);
-                before.into_iter().try_for_each(|before| before.end(holdings.data()))?;
-                fresh
+                before.iter().try_for_each(|before| before.end(holdings.data()))?;
+                (fresh, None)
             }
         };
         let handing = Self {
@@ -105,7 +110,7 @@ impl Handing {
             begun: now,
             said: None,
             failed: false,
-            taker: None,
+            taker,
         };
         sweep(holdings.data());
         handing.write(holdings.data())?;

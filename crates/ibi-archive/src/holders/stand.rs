@@ -91,9 +91,11 @@ impl Holdings {
         Ok(events.collect())
     }
 
-    /// Whether a hand-over was accepted here before.
-    pub fn has_accepted(&self, handover: &str) -> Result<bool, ArchiveError> {
-        Ok(self.made_by(&accepted_key(handover))?.is_some())
+    /// Whether a hand-over of the item at a path was accepted here before.
+    pub fn has_accepted(&self, path: &str, handover: &str) -> Result<bool, ArchiveError> {
+        // The giver names it: another may have named one of another item so.
+        let key = accepted_key(handover);
+        Ok(self.records.events(path)?.iter().any(|event| event.key.as_ref() == Some(&key)))
     }
 
     /// The terms on which an item may be offered now, under a name for the hand-over.
@@ -139,10 +141,6 @@ impl Archive {
 
     /// Step 3 of a hand-over, at the taker: it is the Original here from now on. Tells what is still to be done before that.
     pub fn accept(&mut self, label: &str, terms: &Terms, from: &Given<'_>) -> Result<Take, ArchiveError> {
-        let accepted = self.holdings.has_accepted(&terms.handover)?;
-        if accepted {
-            return Ok(Take::Accepted);
-        }
         let found = match self.found(label) {
             Ok(found) => Some(found),
             Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => {
@@ -154,6 +152,10 @@ impl Archive {
             Some((holding, _)) => holding.path.clone(),
             None => crate::item::Spelling::parse(label).map(|label| label.folded).unwrap_or_default(),
         };
+        let accepted = self.holdings.has_accepted(&path, &terms.handover)?;
+        if accepted {
+            return Ok(Take::Accepted);
+        }
         let stand = self.holdings.stand(&path)?;
         let take = handover::take(&stand, accepted, terms)
             .map_err(|no| self.holdings.no_handover(label, &path, no))?;
@@ -172,14 +174,13 @@ impl Archive {
         Ok(Take::Accepted)
     }
 
-    /// Step 4 of a hand-over: the taker has it. Tells whether that was waited for.
-    pub fn given(&mut self, label: &str, handover: &str, by: &str) -> Result<bool, ArchiveError> {
+    /// Step 4 of a hand-over: the taker has it, and is at this URL now. Tells whether that was waited for.
+    pub fn given(&mut self, label: &str, handover: &str, to: &str, by: &str) -> Result<bool, ArchiveError> {
         let (holding, object) = self.found(label)?;
         if self.holdings.stand(&holding.path)?.granted.as_deref() != Some(handover) {
             return Ok(false);
         }
-        let to = self.holdings.given_to(&holding.path)?;
-        let key = Some(format!("given:{handover}"));
+        let (to, key) = (Some(to.to_owned()), Some(format!("given:{handover}")));
         let restated = Restated { to, key, ..Restated::new(Verb::Given, State::Copy, holding.epoch, by) };
         self.restate(&holding.path, &object, restated).map(|()| true)
     }
@@ -190,8 +191,8 @@ impl Archive {
         let stand = self.holdings.stand(&holding.path)?;
         if stand.granted.is_none() {
             let what = format!(
-                "{label} is not being handed over: there is no taker to wait for. `ibi archive update {label} --original` \
-                 declares a Copy the Original"
+                "{label} is not being handed over: there is no taker to wait for, and `ibi archive show {label}` tells who was \
+                 given it"
             );
             return Err(ArchiveError::NotHandedOver(what));
         }

@@ -1,6 +1,6 @@
 //! Hand-overs that this Archive takes: it fetches what it is offered, and becomes the Original when it is granted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,9 +21,19 @@ const MOST: usize = 8;
 /// How long others are waited for who are asked whether it is so: much shorter than a giver waits for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Copies that are known to be whole, for as many hand-overs: of others, every byte is read again.
+const MOST_CHECKED: usize = 1000;
+
 /// What is being fetched, and why the last try of others failed.
 #[derive(Debug, Default)]
-pub struct Taking(Mutex<HashMap<String, Fetching>>);
+pub struct Taking {
+    fetching: Mutex<HashMap<String, Fetching>>,
+    /// What was read whole since this server was started, for which hand-over.
+    checked: Mutex<VecDeque<Checked>>,
+}
+
+/// A path, and the hand-over and the inventory that it was read for.
+type Checked = (String, String, String);
 
 #[derive(Debug, PartialEq, Eq)]
 enum Fetching {
@@ -77,7 +87,7 @@ impl Taking {
         let Message { terms, .. } = &message;
         let next = {
             let holdings = desk.read()?;
-            let accepted = holdings.has_accepted(&terms.handover)?;
+            let accepted = holdings.has_accepted(&path, &terms.handover)?;
             let next = take(&holdings.stand(&path)?, accepted, terms);
             next.map_err(|no| holdings.no_handover(&label, &path, no))?
         };
@@ -112,21 +122,22 @@ impl Taking {
             Doubt::Wait(said) => return Ok(Answer::Fetching { said: Some(said) }),
             Doubt::Yes => return Err(desk.read()?.no_handover(&label, &path, No::OriginalElsewhere).into()),
         }
-        if next != Take::Fetch {
-            // All is here: a kill may have left what was fetched, and nobody fetches it again.
-            clear(desk.data(), &path);
+        // "The taker first holds a verified Copy" (clause 2.1): a record of one is none. What is damaged is fetched again.
+        if next == Take::Fetch || !self.is_checked(&checked(&path, &message)) {
+            return self.fetch(desk, (label, path), message, token);
         }
-        match (next, message.message) {
-            (Take::Fetch, _) => self.fetch(desk, label, message, token),
-            (_, Kind::Offer) => Ok(Answer::Ready { archive: Some(own.primary().to_owned()) }),
-            (_, Kind::Grant) => self.accept(desk, label, message, token).await,
+        // All is here: a kill may have left what was fetched, and nobody fetches it again.
+        clear(desk.data(), &path);
+        match message.message {
+            Kind::Offer => Ok(Answer::Ready { archive: Some(own.primary().to_owned()) }),
+            Kind::Grant => self.accept(desk, (label, path), message, token).await,
         }
     }
 
     async fn accept(
         self: &Arc<Self>,
         desk: &Arc<Desk>,
-        label: String,
+        (label, path): (String, String),
         message: Message,
         token: &str,
     ) -> Result<Answer, HolderError> {
@@ -138,20 +149,25 @@ impl Taking {
         });
         match taken.await? {
             Take::Accepted | Take::Accept => Ok(Answer::Accepted),
-            Take::Fetch => self.fetch(desk, label, message, token),
+            Take::Fetch => self.fetch(desk, (label, path), message, token),
         }
     }
 
-    /// Fetches an item in the background, unless that is being done.
+    fn is_checked(&self, what: &Checked) -> bool {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).contains(what)
+    }
+
+    /// Fetches an item in the background, or reads every byte that is here, unless that is being done.
     fn fetch(
         self: &Arc<Self>,
         desk: &Arc<Desk>,
-        label: String,
+        (label, path): (String, String),
         message: Message,
         token: &str,
     ) -> Result<Answer, HolderError> {
+        let checked = checked(&path, &message);
         let peer = Peer::new(&message.from, message.pass)?;
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
         let said = match known.get(&label) {
             Some(Fetching::Now(_)) => return Ok(Answer::Fetching { said: None }),
             // Before the grant, that ends it; after it, the giver asks on, and an operator may have put it right.
@@ -171,7 +187,8 @@ impl Taking {
         known.insert(label.clone(), Fetching::Now(token.to_owned()));
         let (taking, desk, by) = (Arc::clone(self), Arc::clone(desk), token.to_owned());
         tokio::spawn(async move {
-            let brought = bring_in(&desk, &Source { gives: true, ..Source::new(peer) }, &label, &by).await;
+            let source = Source { gives: true, thorough: true, ..Source::new(peer) };
+            let brought = bring_in(&desk, &source, &label, &by).await;
             let failed = match brought {
                 Ok((Verdict::New | Verdict::Behind | Verdict::Equal, _)) => None,
                 Ok((other, _)) => Some((format!("what is there is {}", other.name()), false)),
@@ -179,9 +196,14 @@ impl Taking {
                     Some((error.to_string(), matches!(error, HolderError::Archive(_)) && error.is_final()))
                 }
             };
-            let mut known = taking.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = taking.fetching.lock().unwrap_or_else(PoisonError::into_inner);
             match failed {
-                None => drop(known.remove(&label)),
+                None => {
+                    known.remove(&label);
+                    let mut all = taking.checked.lock().unwrap_or_else(PoisonError::into_inner);
+                    all.push_front(checked);
+                    all.truncate(MOST_CHECKED);
+                }
                 Some((said, is_final)) => {
                     tracing::warn!(item = %label, %said, "cannot fetch what is handed over");
                     known.insert(label, Fetching::Failed(said, is_final));
@@ -190,6 +212,10 @@ impl Taking {
         });
         Ok(Answer::Fetching { said })
     }
+}
+
+fn checked(path: &str, Message { terms, .. }: &Message) -> Checked {
+    (path.to_owned(), terms.handover.clone(), terms.inventory.clone())
 }
 
 /// Whether a giver is believed.

@@ -96,6 +96,14 @@ pub struct Mine {
     pub heard: u64,
 }
 
+impl Mine {
+    /// Whether the journal knows a Copy that is just what another Archive has, and the tree does not have it so.
+    pub fn is_damaged(&self, theirs: &str) -> bool {
+        let same = self.stand.inventory.as_deref() == Some(short(theirs));
+        same && !self.sound && self.stand.state == Some(State::Copy)
+    }
+}
+
 /// Compares what is here with what another Archive has.
 pub fn judge(mine: &Mine, theirs: &Theirs<'_>) -> Verdict {
     let stand = &mine.stand;

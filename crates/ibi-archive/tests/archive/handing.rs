@@ -52,6 +52,7 @@ fn brought(archive: &Archive, label: &str) -> Brought {
         overwrite: false,
         word: false,
         only_tombstone: false,
+        mends: false,
     }
 }
 
@@ -115,8 +116,8 @@ fn an_original_goes_over_in_four_steps_and_comes_back() {
     assert_eq!(taker.accept(&label, &terms, &from).unwrap(), Take::Accepted);
     assert_eq!(taker.accept(&label, &terms, &from).unwrap(), Take::Accepted, "as often as it is granted");
     assert_eq!(state(&taker, &label), (State::Original, 2));
-    giver.given(&label, HANDOVER, "Ana").unwrap();
-    giver.given(&label, HANDOVER, "Ana").unwrap();
+    giver.given(&label, HANDOVER, "http://taker.test", "Ana").unwrap();
+    giver.given(&label, HANDOVER, "http://taker.test", "Ana").unwrap();
     assert_eq!(giver.holdings().source(&holding.path).unwrap().as_deref(), Some("http://taker.test"));
     giver.drop_copy(&label, "Ana", None).unwrap();
     assert!(matches!(giver.holdings().find(&label), Err(ArchiveError::Dropped { to: Some(_), .. })));

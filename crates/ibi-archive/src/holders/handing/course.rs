@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::Handing;
 use crate::ArchiveError;
-use crate::holders::HolderError;
+use crate::holders::copy::{Source, bring_in};
 use crate::holders::handover::{No, Terms};
 use crate::holders::messages::{Answer, Kind, Message};
 use crate::holders::peer::{Peer, PeerError};
+use crate::holders::{HolderError, Verdict};
 use crate::object::short;
 use crate::service::Desk;
 
@@ -117,8 +118,8 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
         let history = desk.read()?.told_history(&path)?;
         return match say(&peer, &item, &message(Kind::Grant, terms, history)).await? {
             Answer::Accepted => {
-                let (label, name) = (item.clone(), handover.clone());
-                let waited = desk.work(move |archive| archive.given(&label, &name, &by)).await?;
+                let (label, name, at) = (item.clone(), handover.clone(), to.clone());
+                let waited = desk.work(move |archive| archive.given(&label, &name, &at, &by)).await?;
                 if !waited {
                     tracing::error!(%item, %to, "ALARM: a taker that was said to be gone has the Original; ask its operator");
                 }
@@ -136,8 +137,15 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
         handing.end(desk.data())?;
         return Ok(Round::Done);
     }
+    if desk.read()?.is_restored() {
+        return restored(desk, handing, peer).await;
+    }
     let (_, terms) = desk.read()?.terms(&item, handover)?;
     match say(&peer, &item, &message(Kind::Offer, terms.clone(), Vec::new())).await? {
+        Answer::Ready { archive: None } => {
+            let what = "it is ready, and does not say which Archive it is".to_owned();
+            Err(PeerError::NotAnArchive { url: to, what }.into())
+        }
         Answer::Ready { archive: taker } => {
             let handing = handing.clone();
             let granted = desk.work(move |archive| {
@@ -159,6 +167,21 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
             let what = format!("{to} says that it has accepted what was not granted: ask its operator");
             Err(ArchiveError::Value(what).into())
         }
+    }
+}
+
+/// Of a hand-over that was offered when the backup was made nobody here knows how it ended: the taker does.
+async fn restored(desk: &Arc<Desk>, handing: &Handing, peer: Peer) -> Result<Round, HolderError> {
+    let Handing { item, by, .. } = handing;
+    match bring_in(desk, &Source::new(peer), item, by).await {
+        // It has the Original, in a later epoch.
+        Ok((Verdict::Behind, true)) => {
+            handing.end(desk.data())?;
+            Ok(Round::Done)
+        }
+        // It has not: as long as nothing is confirmed, nothing is handed over.
+        Ok(_) | Err(HolderError::Peer(PeerError::Unknown { .. })) => Err(ArchiveError::Restored.into()),
+        Err(error) => Ok(Round::Later(error.to_string())),
     }
 }
 

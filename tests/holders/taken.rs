@@ -1,0 +1,126 @@
+//! What a taker has is read before it is the Original, and a taker that moves, or a giver that forgot, finds to its end.
+
+use std::fs;
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use super::{Holder, Promising, byte_equal};
+use crate::binary::ibi;
+use crate::online::server::Server;
+use crate::online::{Folder, until};
+
+/// Clause 2.1, "the taker first holds a verified Copy": one that is recorded and damaged is none.
+#[test]
+fn a_damaged_copy_is_fetched_again_before_it_is_the_original() {
+    let (giver, taker) = (Holder::new(), Holder::new());
+    let token = taker.token_file("holder");
+    let damage = [
+        ("v1/content/doc/a", Some("0ne")),
+        ("v1/content/doc/a", None),
+        ("v1/content/metadata/oai_dc.xml", Some("<x/>")),
+        ("v1/content/item.json", None),
+        ("inventory.json", Some("{}")),
+        ("v1/inventory.json", None),
+        ("", None),
+    ];
+    for (file, bytes) in damage {
+        let rep = giver.folder.deposit(&[(b"a", b"one"), (b"b", b"two")], &[]);
+        let before = taker.folder.place.path().join("before");
+        let _ = fs::remove_dir_all(&before);
+        taker.does("copy", &[&rep, "--from", &giver.url()]);
+        assert_eq!(taker.run("export", &[&rep, "--out", before.to_str().unwrap()]).status, 0);
+        let place = taker.tree(&rep).join(file);
+        match bytes {
+            Some(bytes) => fs::write(&place, bytes).unwrap(),
+            None if file.is_empty() => fs::remove_dir_all(taker.tree(&rep)).unwrap(),
+            None => fs::remove_file(&place).unwrap(),
+        }
+        giver.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &token, "--keep", "nothing"]);
+        assert!(!giver.tree(&rep).exists(), "{file}: it is kept here");
+        assert_eq!(taker.state(&rep), "Original", "{file}");
+        let audit = taker.run("audit", &[&rep]);
+        assert_eq!(audit.status, 0, "{file}: {}{}", audit.stdout, audit.stderr);
+        assert_eq!(fs::read(taker.tree(&rep).join("v1/content/doc/a")).unwrap(), b"one", "{file}");
+    }
+}
+
+/// A taker is known by its service, wherever that is.
+#[test]
+fn a_taker_that_moved_takes_it_at_its_new_address() {
+    let (giver, taker, other) = (Holder::new(), Holder::new(), Holder::new());
+    let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
+    let promising = Promising::of(&taker.folder.service);
+    let operator = giver.folder.token("operator");
+    let begun = json!({ "to": promising.url() }).to_string();
+    giver.server.api(&operator, "POST", &format!("/items/{rep}/transfer"), begun.as_bytes());
+    until("it is granted", || giver.state(&rep) == "Copy");
+    promising.go();
+    // Somebody else there is not the taker.
+    let path = format!("/items/{rep}/transfer");
+    let to = |holder: &Holder| {
+        let body = json!({ "to": holder.url(), "token": holder.folder.token("holder") }).to_string();
+        assert_eq!(giver.server.api(&operator, "POST", &path, body.as_bytes()).status, 202);
+    };
+    to(&other);
+    until("it is refused", || {
+        let standing = giver.server.api(&operator, "GET", &path, b"").json();
+        standing["handover"]["said"].as_str().is_some_and(|said| said.contains("asked by itself"))
+    });
+    assert_eq!((giver.state(&rep).as_str(), other.state(&rep).as_str()), ("Copy", "nothing"));
+    to(&taker);
+    until("it is over", || giver.shown(&rep)["source"] == json!(taker.url()));
+    assert_eq!((giver.state(&rep).as_str(), taker.state(&rep).as_str()), ("Copy", "Original"));
+    giver.does("refresh", &[&rep]);
+}
+
+/// A giver that is brought back from before the grant asks its taker how it ended.
+#[test]
+fn a_restored_giver_learns_from_its_taker_that_it_gave_the_item() {
+    let (mut giver, taker) = (Holder::new(), Folder::new());
+    let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
+    let folder = giver.folder.place.path().to_owned();
+    let [data, backup, restored] =
+        ["data", "backup", "restored"].map(|name| folder.join(name).display().to_string());
+    // Nobody is there yet.
+    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let url = format!("http://{at}");
+    let begun = json!({ "to": url, "token": taker.token("holder") }).to_string();
+    let operator = giver.folder.token("operator");
+    let path = format!("/items/{rep}/transfer");
+    assert_eq!(giver.server.api(&operator, "POST", &path, begun.as_bytes()).status, 202);
+    assert_eq!(ibi(&["backup", "--data", &data, "--out", &backup]).status, 0);
+    let taking = Server::run(&["archive", "serve", "--listen", &at], &taker.data(), &[]);
+    until("it is handed over", || {
+        let item = taking.get(&format!("/api/v1/items/{rep}"));
+        item.status == 200 && item.json()["state"] == "Original"
+    });
+    giver.server.signal("-KILL");
+    giver.server.end();
+    assert_eq!(ibi(&["restore", "--from", &backup, "--data", &restored]).status, 0);
+    giver.server = Server::start(restored.as_ref(), &[]);
+    let notes = folder.join("restored/service/handovers");
+    until("it has learnt", || fs::read_dir(&notes).is_ok_and(|mut notes| notes.next().is_none()));
+    assert_eq!(ibi(&["archive", "confirm", "--data", &restored]).status, 0);
+    let item = giver.server.get(&format!("/api/v1/items/{rep}")).json();
+    assert_eq!((&item["state"], &item["source"]), (&json!("Copy"), &json!(url)), "{item}");
+    assert!(byte_equal(&folder.join("restored/tree").join(&rep), &taker.data().join("tree").join(&rep)));
+}
+
+/// The name of a hand-over is the giver's: that of another item says nothing.
+#[test]
+fn a_name_that_was_accepted_for_another_item_accepts_nothing() {
+    let (giver, taker) = (Holder::new(), Holder::new());
+    let [one, two] = [b"one", b"two"].map(|bytes| giver.folder.deposit(&[(b"a", bytes)], &[]));
+    let token = taker.token_file("holder");
+    giver.does("transfer", &[&one, "--to", &taker.url(), "--token-file", &token]);
+    let journal = fs::read_to_string(taker.folder.data().join("journal")).unwrap();
+    let (_, rest) = journal.split_once("accept:").unwrap();
+    let name: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let terms = json!({ "handover": name, "epoch": 2, "inventory": "0".repeat(32) });
+    let grant =
+        json!({ "message": "grant", "terms": terms, "from": giver.url(), "by": "Eve", "history": [] });
+    let path = format!("/items/{two}/handover");
+    let answer = taker.server.api(&taker.folder.token("holder"), "POST", &path, grant.to_string().as_bytes());
+    assert_eq!(answer.problem(), 409, "{}", answer.text());
+}
