@@ -140,7 +140,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// What a program of the system says of some bytes.
-fn filter(program: &str, bytes: &[u8]) -> String {
+pub(crate) fn filter(program: &str, bytes: &[u8]) -> String {
     let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), bytes).unwrap();
     let mut said = String::new();

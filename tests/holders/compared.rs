@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use super::Holder;
+use super::{Holder, byte_equal};
 use crate::binary::{Run, ibi};
+use crate::online::filter;
 use crate::online::server::Server;
 
 /// Clause 2.1, threats S7 and S8: one Original in the world, and versions that are the same wherever they are.
@@ -121,4 +122,44 @@ fn an_original_that_lacks_versions_of_its_copy_says_so_and_gets_them() {
     assert_eq!(found(&there.run("refresh", &[&rep, "--from", &here.url()])), (0, "equal".to_owned()));
     assert_eq!(archive("audit", &[]).status, 0);
     assert!(archive("rebuild", &[]).stdout.contains("adopted\":[]"));
+}
+
+/// Threat S5: an inventory that was changed together with what it tells of, and with its digests, is found out by the journal;
+/// all of it is put right at once, and `rebuild` believes nobody else.
+#[test]
+fn what_was_changed_with_its_inventories_is_put_right_as_a_whole() {
+    let (here, there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    let tree = here.tree(&rep);
+    let good = fs::read_to_string(tree.join("inventory.json")).unwrap();
+    let digest = |bytes: &[u8]| filter("sha512sum", bytes)[..128].to_owned();
+    let forged = good.replace(&digest(b"one"), &digest(b"0ne"));
+    assert_ne!(good, forged);
+    let forge = |folders: &[&str]| {
+        for folder in folders {
+            let folder = tree.join(folder);
+            fs::write(folder.join("inventory.json"), &forged).unwrap();
+            let sidecar = format!("{} inventory.json\n", digest(forged.as_bytes()));
+            fs::write(folder.join("inventory.json.sha512"), sidecar).unwrap();
+        }
+    };
+    // Of the version alone: the object's own tells.
+    forge(&["v1"]);
+    let found = here.run("audit", &[&rep]);
+    assert_eq!(found.status, 1, "{}", found.stdout);
+    assert!(found.stdout.contains("v1/inventory.json"), "{}", found.stdout);
+    here.does("rebuild", &[]);
+    assert_eq!(fs::read_to_string(tree.join("inventory.json")).unwrap(), good, "who is right stays");
+    assert_eq!(here.state(&rep), "Original");
+    // All of it.
+    fs::write(tree.join("v1/content/doc/a"), "0ne").unwrap();
+    forge(&[".", "v1"]);
+    let repaired = here.run("audit", &[&rep, "--with", &there.url(), "--repair"]);
+    assert_eq!(repaired.status, 0, "{}{}", repaired.stdout, repaired.stderr);
+    let audit = here.run("audit", &[&rep]);
+    assert_eq!(audit.status, 0, "{}", audit.stdout);
+    assert!(byte_equal(&tree, &there.tree(&rep)));
+    here.does("rebuild", &[]);
+    assert_eq!((here.state(&rep).as_str(), here.run("audit", &[]).status), ("Original", 0));
 }

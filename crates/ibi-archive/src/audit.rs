@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha512};
 
 use crate::ArchiveError;
 use crate::archive::{Holdings, whole_second};
+use crate::holders::whole::cut_back;
 use crate::mint::clock::{Clock, SystemClock};
 use crate::object::short;
 
@@ -86,7 +87,7 @@ impl Holdings {
             if audit.has_done(&object) {
                 continue;
             }
-            self.audit_object(&object, &mut audit, &mut pace, options)?;
+            self.audit_object(&object, &mut audit, &mut pace, options, None)?;
             audit.done(&object, &self.data)?;
         }
         self.find_missing(&mut audit, options)?;
@@ -107,10 +108,20 @@ impl Holdings {
 
     /// Audits one item, without a trace.
     pub fn audit_item(&self, path: &str, options: &Options<'_>) -> Result<Audit, ArchiveError> {
+        self.audit_by(path, options, None)
+    }
+
+    /// Audits one item by an inventory that is known to be its own, whatever lies in the tree.
+    pub fn audit_by(
+        &self,
+        path: &str,
+        options: &Options<'_>,
+        trusted: Option<&[u8]>,
+    ) -> Result<Audit, ArchiveError> {
         let clock = SystemClock::new();
         let mut audit = Audit::new(whole_second(&clock).to_string());
         let mut pace = Pace::new(options.rate, &clock);
-        self.audit_object(path, &mut audit, &mut pace, options)?;
+        self.audit_object(path, &mut audit, &mut pace, options, trusted)?;
         audit.finished = Some(whole_second(&clock).to_string());
         Ok(audit)
     }
@@ -121,13 +132,14 @@ impl Holdings {
         audit: &mut Audit,
         pace: &mut Pace<'_>,
         options: &Options<'_>,
+        trusted: Option<&[u8]>,
     ) -> Result<(), ArchiveError> {
         // An object may be changed while it is read: what was found then is looked at again.
         for last in [false, false, true] {
             let before = self.records.item(object)?.map(|record| record.inventory);
             let mut look =
                 Look { holdings: self, object, findings: Vec::new(), files: 0, bytes: 0, pace, options };
-            look.object(before.as_deref())?;
+            look.object(before.as_deref(), trusted)?;
             let Look { findings, files, bytes, .. } = look;
             let after = self.records.item(object)?.map(|record| record.inventory);
             if findings.is_empty() || after == before || last {
@@ -192,7 +204,7 @@ impl Look<'_, '_> {
         self.findings.push(Finding { item: self.object.to_owned(), file: file.to_owned(), wrong });
     }
 
-    fn object(&mut self, recorded: Option<&str>) -> Result<(), ArchiveError> {
+    fn object(&mut self, recorded: Option<&str>, trusted: Option<&[u8]>) -> Result<(), ArchiveError> {
         let content = &*self.holdings.content;
         let there: BTreeSet<String> = content.files(self.object)?.into_iter().collect();
         let mut known: BTreeSet<String> =
@@ -201,13 +213,27 @@ impl Look<'_, '_> {
             self.found(OBJECT_DECLARATION.0, Wrong::Changed);
         }
         let head = self.inventory(INVENTORY, SIDECAR)?;
-        if let Some((inventory, digest)) = head {
-            if recorded != Some(short(&digest)) {
-                self.found(INVENTORY, if recorded.is_none() { Wrong::Unexpected } else { Wrong::Changed });
-            }
+        if let Some((_, digest)) = &head
+            && recorded != Some(short(digest))
+        {
+            self.found(INVENTORY, if recorded.is_none() { Wrong::Unexpected } else { Wrong::Changed });
+        }
+        let trusted =
+            trusted.and_then(|bytes| Some((Inventory::parse(bytes).ok()?, Inventory::digest(bytes))));
+        if let Some((inventory, digest)) = trusted.or(head) {
             for version in inventory.versions.keys() {
                 let names = [format!("{version}/{INVENTORY}"), format!("{version}/{SIDECAR}")];
-                self.inventory(&names[0], &names[1])?;
+                // The last version has the object's own; an earlier one, what that tells of it.
+                let is_so = self.inventory(&names[0], &names[1])?.is_none_or(|(earlier, found)| {
+                    if *version == inventory.head {
+                        found == digest
+                    } else {
+                        earlier == cut_back(&inventory, earlier.number()) && earlier.head == *version
+                    }
+                });
+                if !is_so {
+                    self.found(&names[0], Wrong::Changed);
+                }
                 known.extend(names);
             }
             for (digest, files) in inventory.manifest {

@@ -225,6 +225,13 @@ pub(crate) fn is_made(
     if entry.verb == Verb::Drop {
         return Ok(!content.exists(&entry.path)?);
     }
+    // A damaged inventory of a version does not undo what the object's own tells.
+    if content
+        .head(&entry.path)
+        .is_ok_and(|head| head.is_some_and(|head| short(&head.digest) == entry.inventory))
+    {
+        return settled.map(|()| true).map_err(Into::into);
+    }
     let found = settled.and_then(|()| content.version(&entry.path, entry.version));
     match found {
         Ok(found) => Ok(found.is_some_and(|digest| short(&digest) == entry.inventory)),

@@ -122,7 +122,7 @@ pub async fn compare(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Comparison, HolderError> {
     // Every byte is read: that takes its time.
-    let known = tokio::task::block_in_place(|| here.look(|here| look(here, label)))?;
+    let mut known = tokio::task::block_in_place(|| here.look(|here| look(here, label)))?;
     if let Some(source) = known.source.as_ref().filter(|_| asked.is_empty()) {
         asked.push(Peer::new(source, token)?.into());
     }
@@ -190,7 +190,15 @@ pub async fn compare(
         comparison.report.holders.push(other);
     }
     comparison.report.alarms.extend(two_originals(&known, &holders));
-    if repair {
+    if repair && !known.findings.is_empty() {
+        if known.inventory.is_none() {
+            // What is wrong shows only by an inventory that is right.
+            known.inventory = trusted(&known, &holders).await;
+            let inventory = known.inventory.as_deref();
+            let again = || here.look(|here| audited(here, &known.path, inventory));
+            known.findings = tokio::task::block_in_place(again)?;
+            comparison.report.findings.clone_from(&known.findings);
+        }
         find(&known, &holders, data, &mut comparison).await;
     }
     Ok(comparison)
@@ -242,13 +250,12 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
     };
     let last = here.records.last_event(&path)?;
     let last = last.ok_or_else(|| ArchiveError::Unknown { label: label.clone() })?;
-    let options = Options { rate: None, anew: true, tell: &|_| (), progress: &|_| () };
-    let findings = here.audit_item(&path, &options)?.findings;
     let names = [INVENTORY.to_owned(), format!("v{}/{INVENTORY}", last.version)];
     let inventory = names
         .iter()
         .filter_map(|name| here.raw_file(&path, name))
         .find(|bytes| short(&Inventory::digest(bytes)) == last.inventory);
+    let findings = audited(here, &path, inventory.as_deref())?;
     let parsed = inventory.as_ref().and_then(|bytes| Inventory::parse(bytes).ok());
     let lengths = parsed.and_then(|parsed| fetch::lengths(&parsed, |name| here.raw_file(&path, name)));
     let source = here.source(&path)?;
@@ -256,6 +263,12 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
     let is_original = last.state == State::Original && !here.is_restored();
     let (truth, version) = (last.inventory, last.version);
     Ok(Known { path, label, truth, version, is_original, findings, inventory, lengths, source })
+}
+
+/// What is wrong with an object, by the inventory that the journal vouches for, if that is known.
+fn audited(here: &Holdings, path: &str, inventory: Option<&[u8]>) -> Result<Vec<Finding>, ArchiveError> {
+    let options = Options { rate: None, anew: true, tell: &|_| (), progress: &|_| () };
+    Ok(here.audit_by(path, &options, inventory)?.findings)
 }
 
 /// Looks for bytes for all that is wrong here.
@@ -270,7 +283,7 @@ async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: 
     if files.is_empty() {
         return;
     }
-    let Some(inventory) = trusted(known, holders).await else {
+    let Some(inventory) = &known.inventory else {
         comparison.report.alarms.push(alarm(INVENTORY));
         return;
     };
@@ -282,7 +295,7 @@ async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: 
         both.extend(file.strip_suffix(SIDECAR).map(|folder| format!("{folder}{INVENTORY}")));
     }
     for file in &both {
-        match bytes_of(known, &inventory, holders, data, file).await {
+        match bytes_of(known, inventory, holders, data, file).await {
             Some(repair) => {
                 comparison.report.repaired.push(repair.file.clone());
                 comparison.repairs.push(repair);
@@ -292,11 +305,8 @@ async fn find(known: &Known, holders: &[(Peer, Held)], data: &Path, comparison: 
     }
 }
 
-/// The inventory that the journal vouches for: from here, or from who has the same.
+/// The inventory that the journal vouches for, from who has the same.
 async fn trusted(known: &Known, holders: &[(Peer, Held)]) -> Option<Vec<u8>> {
-    if known.inventory.is_some() {
-        return known.inventory.clone();
-    }
     for (peer, held) in holders.iter().filter(|(_, held)| short(&held.inventory) == known.truth) {
         if let Ok(bytes) = small(peer, held, INVENTORY, &held.inventory).await {
             return Some(bytes);
