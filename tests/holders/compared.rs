@@ -19,7 +19,10 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     assert_eq!(behind.status, 0, "a copy that is behind is in order: {}", behind.stderr);
     let holder = behind.json()[0]["holders"][0].clone();
     assert_eq!((&holder["state"], &holder["equal"]), (&"Copy".into(), &false.into()));
-    there.does("update", &[&rep, "--original"]);
+    let refused = there.run("update", &[&rep, "--original"]);
+    assert_eq!(refused.status, 4, "{}", refused.stderr);
+    assert!(refused.stderr.contains("says that it has the Original"), "{}", refused.stderr);
+    there.does("update", &[&rep, "--original", "--yes"]);
     let alarmed = |run: &Run| {
         assert_eq!(run.status, 1, "{}", run.stderr);
         let alarms = run.json()[0]["alarms"].clone();
@@ -50,6 +53,35 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     let last = shown["history"].as_array().unwrap().last().unwrap()["note"].clone();
     assert!(last.as_str().unwrap().contains("another Original"), "it is not overwritten in silence: {last}");
     assert_eq!(audit().status, 0);
+}
+
+/// Clause 2.2: of two Originals the one of the earlier epoch does not yield before the other has what is here alone.
+#[test]
+fn no_version_is_lost_when_one_of_two_originals_yields() {
+    let (here, there, third) = (Holder::new(), Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    there.does("copy", &[&rep, "--from", &here.url()]);
+    for (giver, taker) in [(&here, &third), (&third, &here)] {
+        giver.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &taker.token_file("holder")]);
+    }
+    there.does("update", &[&rep, "--original", "--yes"]);
+    there.does("update", &[&rep, "--dc", "title=Two"]);
+    assert_eq!((&here.shown(&rep)["epoch"], &there.shown(&rep)["epoch"]), (&3.into(), &2.into()));
+    let refresh = |at: &Holder, from: &Holder| {
+        let run = at.run("refresh", &[&rep, "--from", &from.url(), "--overwrite"]);
+        (run.status, run.json()[0]["found"].as_str().unwrap().to_owned())
+    };
+    let is = |at: &Holder| {
+        let shown = at.shown(&rep);
+        (shown["state"].as_str().unwrap().to_owned(), shown["version"].as_u64().unwrap())
+    };
+    assert_eq!(refresh(&there, &here), (1, "conflict".to_owned()), "it would be lost");
+    assert_eq!(is(&there), ("Original".to_owned(), 2));
+    assert_eq!(refresh(&here, &there), (0, "conflict".to_owned()));
+    assert_eq!(is(&here), ("Original".to_owned(), 2), "it has it, too, and stays what it is");
+    assert_eq!(refresh(&there, &here), (0, "conflict".to_owned()));
+    assert_eq!(is(&there), ("Copy".to_owned(), 2));
+    assert_eq!(here.run("audit", &[&rep, "--with", &there.url()]).status, 0);
 }
 
 /// Threat S5: what another Archive's inventory promises is not what its disk has; every byte is read, there too.

@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "30f3b176aff5b7354789ffcdb65892ada2031a2e0654714b4356589432475513";
+const FROZEN: &str = "d38a0053fb6a215e89057aaab0c0832df5f6bc5c01fcb92b8c2240503d7d5a1b";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

@@ -73,6 +73,7 @@ pub fn handover_of(
     let step = match (&handing, &granted) {
         (_, Some(_)) => "granted",
         (Some(handing), None) if handing.failed => "failed",
+        (Some(handing), None) if handing.is_done(holdings)? => "given",
         (Some(_), None) => "offered",
         (None, None) => return Ok(None),
     };

@@ -31,6 +31,9 @@ pub struct Told<'a> {
     pub transferable: bool,
     /// The number of the last version.
     pub version: u32,
+    /// How often the Original was handed over or declared, and one, if that was asked for with its history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
     /// When it was deposited.
     pub created: &'a str,
     /// When it was last changed.
@@ -176,6 +179,7 @@ impl<'a> Told<'a> {
             state: holding.state.name(),
             transferable: item.transferable,
             version: holding.version,
+            epoch: None,
             created: &item.created,
             updated: &item.updated,
             language: item.language.map(|language| language.to_string()),
@@ -198,10 +202,10 @@ impl<'a> Told<'a> {
     }
 
     /// Also tells what happened to it.
-    pub fn with_history(self, holdings: &Holdings) -> Result<Self, ArchiveError> {
+    pub fn with_history(self, holdings: &Holdings, holding: &Holding) -> Result<Self, ArchiveError> {
         let is_copy = self.state == State::Copy.name();
         let source = if is_copy { holdings.source(self.path)? } else { None };
-        Ok(Self { source, history: Some(history(holdings, self.path)?), ..self })
+        Ok(Self { epoch: Some(holding.epoch), source, history: Some(history(holdings, self.path)?), ..self })
     }
 }
 

@@ -8,7 +8,7 @@ use ibi_store::journal::{State, Verb};
 use ibi_store::ocfl::Inventory;
 use ibi_store::{Content, KeepError, Staging};
 
-use super::verdict::{Mine, Theirs, Verdict, is_meant, judge};
+use super::verdict::{Mine, Theirs, Verdict, gains, is_meant, judge};
 use crate::archive::{Archive, Holdings};
 use crate::commit::{Base, Prepared, StagedFile};
 use crate::deposit::check_not_ahead;
@@ -160,7 +160,7 @@ impl Archive {
         let is_removed = theirs.state == State::Deleted;
         let state = if is_removed { State::Deleted } else { State::Copy };
         let mut becomes = (if base.is_some() { Verb::Refresh } else { Verb::Copy }, state, epoch);
-        if verdict == Verdict::Lacking {
+        if verdict == Verdict::Lacking || (verdict == Verdict::Conflict && gains(&mine, &theirs)) {
             becomes = (Verb::Refresh, State::Original, mine.heard);
         }
         // Its object was lost here: it is what it was if it comes back as it was, and never more than a Copy otherwise.
@@ -195,7 +195,7 @@ impl Archive {
             state,
             epoch,
             by: by.to_owned(),
-            note: replaced(verdict, damaged, brought.mends, &mine),
+            note: replaced(verdict, damaged, brought.mends, state == State::Original, &mine),
             key: None,
             source: Some(brought.source.clone()),
             past,
@@ -237,12 +237,12 @@ impl Archive {
 
 /// What an item's history says of what was here before, where that is not an earlier state (clause 2.2: nothing is overwritten
 /// in silence).
-fn replaced(verdict: Verdict, damaged: bool, mends: bool, mine: &Mine) -> Option<String> {
+fn replaced(verdict: Verdict, damaged: bool, mends: bool, gained: bool, mine: &Mine) -> Option<String> {
     let was = match verdict {
         _ if damaged => "damaged",
         Verdict::Altered => "altered",
         Verdict::Beyond => "beyond its Original",
-        Verdict::Conflict => "another Original",
+        Verdict::Conflict if !gained => "another Original",
         _ => return None,
     };
     let inventory = mine.stand.inventory.as_deref().unwrap_or_default();

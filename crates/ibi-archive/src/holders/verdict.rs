@@ -160,11 +160,25 @@ fn ahead(theirs: &Theirs<'_>) -> Verdict {
 pub fn is_meant(verdict: Verdict, mine: &Mine, theirs: &Theirs<'_>, (overwrite, word): (bool, bool)) -> bool {
     match verdict {
         Verdict::Altered | Verdict::Beyond => overwrite,
-        // Of two that say so, the one of the earlier epoch yields: not both can.
-        Verdict::Conflict => overwrite && word && theirs.epoch >= mine.stand.epoch,
+        Verdict::Conflict => overwrite && word && (yields(mine, theirs) || gains(mine, theirs)),
         Verdict::Lacking => overwrite && word,
         verdict => verdict.brings(),
     }
+}
+
+/// Of two that say that they have the Original, the one of the earlier epoch yields: not both can. Not before the other has
+/// what is here alone (clause 2.2).
+fn yields(mine: &Mine, theirs: &Theirs<'_>) -> bool {
+    theirs.epoch >= mine.stand.epoch && compared(mine, theirs) != Some(Compared::Ahead)
+}
+
+/// The one of the later epoch gets versions that only the other has, and stays the Original.
+pub(super) fn gains(mine: &Mine, theirs: &Theirs<'_>) -> bool {
+    theirs.epoch < mine.stand.epoch && compared(mine, theirs) == Some(Compared::Behind)
+}
+
+fn compared(mine: &Mine, theirs: &Theirs<'_>) -> Option<Compared> {
+    mine.inventory.as_ref().filter(|_| mine.sound).map(|ours| compare(ours, theirs.inventory))
 }
 
 #[cfg(test)]

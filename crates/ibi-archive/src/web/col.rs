@@ -272,7 +272,7 @@ fn item_page(
         } else {
             Ok(Told::hidden(holding, Role::Item))
         };
-        let told = told.and_then(|told| told.with_history(holdings)).map_err(failed)?;
+        let told = told.and_then(|told| told.with_history(holdings, holding)).map_err(failed)?;
         return Ok(axum::Json(told).into_response());
     }
     count(site, &holding.path, What::View, "page", client);
@@ -325,8 +325,9 @@ fn tombstone(
     client: &Client,
 ) -> Result<Response, Problem> {
     if Taste::of(&client.headers) == Taste::Json {
-        let told =
-            Told::without_files(holding, role).with_history(holdings).map_err(|error| problem(&error))?;
+        let told = Told::without_files(holding, role)
+            .with_history(holdings, holding)
+            .map_err(|error| problem(&error))?;
         return Ok((http::StatusCode::GONE, axum::Json(told)).into_response());
     }
     Ok(pages::tombstone(holding, client.tongue()))

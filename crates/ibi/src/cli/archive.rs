@@ -172,6 +172,9 @@ pub(crate) struct Update {
     /// The Copy is the Original from now on: no other Archive has it
     #[arg(long)]
     pub(crate) original: bool,
+    /// Also if the Archive that it came from, or went to, says that it has the Original
+    #[arg(long, requires = "original")]
+    pub(crate) yes: bool,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -71,7 +71,7 @@ impl Federation {
             let path = self.path(item);
             let copy = self.nodes.iter().find(|node| is(node, &path, "Copy"));
             if let Some(copy) = copy.filter(|_| self.nodes.iter().any(|node| is(node, &path, "Original"))) {
-                copy.must(&["archive", "update", &path, "--original"]);
+                copy.must(&["archive", "update", &path, "--original", "--yes"]);
                 return self.look(&path);
             }
         }

@@ -69,9 +69,11 @@ fn whatever_is_told_nothing_comes_back_to_life_and_nothing_is_overwritten_in_sil
             }
             Some(State::Original) if !stand.restored => {
                 assert!(!brings || (*overwrite && *word), "an Original gave way: {}", case());
-                let lossless = compared == Compared::Behind && verdict == Verdict::Lacking;
+                let lossless = compared == Compared::Behind
+                    && (verdict == Verdict::Lacking || theirs.epoch < stand.epoch);
                 let yields = verdict == Verdict::Conflict && theirs.epoch >= stand.epoch;
                 assert!(!brings || lossless || yields, "{}", case());
+                assert!(!brings || compared != Compared::Ahead, "versions are lost: {}", case());
             }
             Some(State::Copy) => {
                 let silent = brings && !*overwrite && !theirs.purged;
@@ -104,13 +106,16 @@ fn who_is_believed_is_followed_whatever_others_told() {
     });
 }
 
-/// Of two that say that they have the Original, one can yield, and not the one of the later epoch.
+/// Of two that say that they have the Original, one can yield, and not the one of the later epoch; that one first gets what only
+/// the other has.
 #[test]
 fn of_two_originals_the_one_of_the_earlier_epoch_can_yield() {
-    all(&mut |Case { mine, theirs, .. }, _| {
+    all(&mut |Case { mine, theirs, .. }, compared| {
         if judge(mine, theirs) == Verdict::Conflict {
-            let yields = is_meant(Verdict::Conflict, mine, theirs, (true, true));
-            assert_eq!(yields, theirs.epoch >= mine.stand.epoch);
+            let (earlier, meant) =
+                (theirs.epoch >= mine.stand.epoch, is_meant(Verdict::Conflict, mine, theirs, (true, true)));
+            assert_eq!(meant && earlier, earlier && compared != Compared::Ahead);
+            assert_eq!(meant && !earlier, !earlier && compared == Compared::Behind);
         }
     });
 }

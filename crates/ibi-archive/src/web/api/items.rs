@@ -129,7 +129,7 @@ fn get(site: &Site, label: &str, what: What, request: &Request) -> Result<Respon
 /// An item with its history; its files only for those who may know them (threat W14).
 fn told<'a>(holdings: &Holdings, holding: &'a Holding, role: Leads, open: bool) -> Result<Told<'a>, Problem> {
     let told = if open { Told::of(holdings, holding, role) } else { Ok(hidden(holding, role)) };
-    told.and_then(|told| told.with_history(holdings)).map_err(refused)
+    told.and_then(|told| told.with_history(holdings, holding)).map_err(refused)
 }
 
 fn hidden(holding: &Holding, role: Leads) -> Told<'_> {

@@ -120,7 +120,8 @@ fn trouble(found: &str) -> Option<&'static str> {
         }
         "conflict" => {
             "ALARM: both Archives say that they have the Original. Nothing was changed: find out which one has it, with the operator \
-             of the other. Where it is not, `refresh IBI --from … --overwrite` makes it a Copy, if the other's epoch is not earlier"
+             of the other; `show` tells the epochs. `refresh IBI --from … --overwrite` makes the one of the earlier epoch a Copy. If \
+             that one has versions which the other lacks, say it at the other first: it gets them, and stays the Original"
         }
         "gone" => "it was removed: there is nothing to copy",
         _ => return None,

@@ -24,7 +24,7 @@ pub(crate) fn run(command: &Show) -> Result<Answer, Failure> {
     let (holding, role) = holdings.find(&command.ibi)?;
     let mut output = Output::new();
     if command.json {
-        let told = Told::of(&holdings, &holding, role)?.with_history(&holdings)?;
+        let told = Told::of(&holdings, &holding, role)?.with_history(&holdings, &holding)?;
         output.json(&Shown { told, handover: handover_of(&holdings, &holding.path)? })?;
     } else {
         shown::write(&holdings, &holding, role, &mut output)?;

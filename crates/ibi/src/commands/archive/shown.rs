@@ -13,7 +13,7 @@ use crate::io::{Output, printable};
 pub(super) fn print(holdings: &Holdings, holding: &Holding, json: bool) -> Result<(), Failure> {
     let mut output = Output::new();
     if json {
-        output.json(&Told::of(holdings, holding, Role::Item)?.with_history(holdings)?)?;
+        output.json(&Told::of(holdings, holding, Role::Item)?.with_history(holdings, holding)?)?;
     } else {
         output.text(format_args!("{}\n", labels(holding)))?;
     }
@@ -37,7 +37,7 @@ pub(super) fn write(
     role: Role,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let shown = Told::of(holdings, holding, role)?.with_history(holdings)?;
+    let shown = Told::of(holdings, holding, role)?.with_history(holdings, holding)?;
     let mut line = |name: &str, value: &str| output.text(format_args!("{name:<16} {}\n", printable(value)));
     for (name, label) in
         [("rep", &shown.labels.rep), ("ibip", &shown.labels.ibip), ("legacy", &shown.labels.legacy)]
@@ -61,8 +61,16 @@ pub(super) fn write(
         let said = handing.said.map(|said| format!("; {said}")).unwrap_or_default();
         let failed = if handing.failed { ", given up" } else { "" };
         line("hand-over", &format!("to {}, since {}{failed}{said}", handing.to, handing.begun))?;
+    } else if let Some((_, to)) = holdings.granted(&holding.path)? {
+        line(
+            "hand-over",
+            &format!("to {to}, granted; nobody goes on with it: say `ibi archive transfer` again"),
+        )?;
     }
     line("version", &shown.version.to_string())?;
+    if let Some(epoch) = shown.epoch.filter(|epoch| *epoch > 1) {
+        line("epoch", &epoch.to_string())?;
+    }
     line("created", shown.created)?;
     line("updated", shown.updated)?;
     let optional = [

@@ -1,15 +1,22 @@
 //! `ibi archive update`.
 
+use std::path::Path;
+use std::time::Duration;
+
 use ibi_archive::deposit::Source;
-use ibi_archive::keep::Role;
+use ibi_archive::holders::peer::Peer;
+use ibi_archive::keep::{Role, State};
 
 use crate::cli::archive::Update;
-use crate::commands::archive::{bar, notes, open, shown, who};
+use crate::commands::archive::{bar, holders, notes, open, open_to_read, shown, who};
 use crate::exit::{Answer, Failure};
 use crate::io::say;
 
 /// Bytes from which on a person wants to see progress.
 const LONG: u64 = 8 << 20;
+
+/// How long another Archive is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
     let changes = command.description.changes()?;
@@ -17,7 +24,11 @@ pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
         return Err(ibi_archive::ArchiveError::NothingToChange.into());
     }
     let source = command.path.as_deref().map(Source::at).transpose()?;
-    let mut archive = open(&command.data.folder()?)?;
+    let data = command.data.folder()?;
+    if command.original && !command.yes {
+        nobody_else(&data, &command.ibi)?;
+    }
+    let mut archive = open(&data)?;
     if command.original {
         archive.declare_original(&command.ibi, &who())?;
         say(format_args!("it is the Original from now on"));
@@ -42,4 +53,27 @@ pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
     shown::print(archive.holdings(), &holding, command.json)?;
     say(format_args!("version {} of {}", holding.version, holding.item.labels.primary()));
     Ok(Answer::Yes)
+}
+
+/// Asks the Archive that a copy came from, or that the item was given to, whether it has the Original: there is one in the world
+/// (clause 2.1).
+fn nobody_else(data: &Path, label: &str) -> Result<(), Failure> {
+    let holdings = open_to_read(data)?;
+    let (holding, _) = holdings.find(label)?;
+    let Some(url) = holdings.source(&holding.path)?.filter(|_| holding.state == State::Copy) else {
+        return Ok(());
+    };
+    let peer = Peer::new(&url, None)?;
+    let asked = holders::waiting(async { Ok(tokio::time::timeout(PATIENCE, peer.held(label)).await) })?;
+    match asked {
+        Ok(Ok(held)) if held.state == State::Original => Err(Failure::NotSure(format!(
+            "{url} says that it has the Original of {label}, and there is one in the world: its operator hands it over with `ibi archive \
+             transfer`. If that Archive is wrong, say --yes"
+        ))),
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) | Err(_) => {
+            say(format_args!("{url} could not be asked whether it has the Original"));
+            Ok(())
+        }
+    }
 }
