@@ -124,3 +124,33 @@ fn a_name_that_was_accepted_for_another_item_accepts_nothing() {
     let answer = taker.server.api(&taker.folder.token("holder"), "POST", &path, grant.to_string().as_bytes());
     assert_eq!(answer.problem(), 409, "{}", answer.text());
 }
+
+/// "With all its versions, metadata and history": however much there is, and each event once.
+#[test]
+fn a_long_history_goes_with_its_item() {
+    let (giver, taker) = (Holder::new(), Holder::new());
+    let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
+    let operator = giver.folder.token("operator");
+    let update = |number: u32| {
+        let body =
+            json!({ "metadata": [{ "element": "title", "value": format!("{number} {}", "x".repeat(200)) }] });
+        let answer =
+            giver.server.api(&operator, "PATCH", &format!("/items/{rep}"), body.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    };
+    (1..200).for_each(update);
+    taker.does("copy", &[&rep, "--from", &giver.url()]);
+    let events = |holder: &Holder| {
+        let shown = holder.shown(&rep);
+        let events = shown["history"].as_array().unwrap().clone();
+        events.into_iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(events(&taker), [events(&giver), vec!["copy".to_owned()]].concat());
+    update(200);
+    taker.does("refresh", &[]);
+    giver.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &taker.token_file("holder")]);
+    let all = events(&taker);
+    let count = |name: &str| all.iter().filter(|event| *event == name).count();
+    let counts = ["deposit", "update", "copy", "refresh", "grant", "accept"].map(count);
+    assert_eq!(counts, [1, 200, 1, 1, 1, 1], "{all:?}");
+}

@@ -1,5 +1,7 @@
 //! An item as programs are told of it, by commands and by the API alike: `docs/formats/archive-json.md`.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ArchiveError;
@@ -122,6 +124,13 @@ pub struct Event {
     pub note: Option<String>,
 }
 
+impl Event {
+    /// What tells it from others, wherever it is told.
+    fn key(&self) -> (Option<String>, u64, String, String) {
+        (self.at.clone(), self.change, self.time.clone(), self.event.clone())
+    }
+}
+
 impl From<FileRecord> for File {
     fn from(file: FileRecord) -> Self {
         Self { path: file.name, size: file.size, media: file.media, sha512: file.sha512 }
@@ -212,12 +221,7 @@ impl<'a> Told<'a> {
 /// What happened to an item, elsewhere and here.
 pub fn history(holdings: &Holdings, path: &str) -> Result<Vec<Event>, ArchiveError> {
     let entries = holdings.history(path)?;
-    let here = holdings.settings().service.primary();
-    let past = entries.iter().rev().find_map(|entry| entry.past.as_deref());
-    // What cannot be read was told by a program that knows more.
-    let past: Vec<Event> = past.and_then(|past| serde_json::from_str(past).ok()).unwrap_or_default();
-    // What happened here is known here better.
-    let mut elsewhere = past.into_iter().filter(|event| event.at.as_deref() != Some(here)).peekable();
+    let mut elsewhere = elsewhere(&entries, holdings.settings().service.primary()).into_iter().peekable();
     let mut all = Vec::new();
     // Each in its own order, whatever clocks said; at one second, what happened elsewhere came first.
     for event in entries.into_iter().map(Event::from) {
@@ -226,4 +230,45 @@ pub fn history(holdings: &Holdings, path: &str) -> Result<Vec<Event>, ArchiveErr
     }
     all.extend(elsewhere);
     Ok(all)
+}
+
+/// What happened to an item elsewhere, as it was told each time that it came. What happened here is known here better.
+fn elsewhere(entries: &[Entry], here: &str) -> Vec<Event> {
+    let mut seen = HashSet::new();
+    // What cannot be read was told by a program that knows more.
+    let told = entries.iter().filter_map(|entry| entry.past.as_deref());
+    told.flat_map(|past| serde_json::from_str::<Vec<Event>>(past).unwrap_or_default())
+        .filter(|event| event.at.as_deref() != Some(here))
+        .filter(|event| seen.insert(event.key()))
+        .collect()
+}
+
+/// What is told of an item that comes from elsewhere and is not known here yet, as it is written in the journal: the last
+/// events, as many as fit.
+#[cfg(feature = "web")]
+pub(crate) fn news(
+    holdings: &Holdings,
+    path: &str,
+    events: Vec<Event>,
+) -> Result<Option<String>, ArchiveError> {
+    /// Bytes of a line, and events of an item: who tells more than that tells no history.
+    const LONGEST: usize = 4 << 20;
+    const MOST: usize = 20_000;
+    let here = holdings.settings().service.primary();
+    let known: HashSet<_> = elsewhere(&holdings.history(path)?, here).iter().map(Event::key).collect();
+    let is_new = |event: &Event| event.at.as_deref() != Some(here) && !known.contains(&event.key());
+    let mut events: Vec<Event> = events.into_iter().filter(is_new).collect();
+    events.truncate(MOST.saturating_sub(known.len()));
+    let events = last(events, LONGEST);
+    // Texts and numbers: nothing that JSON could refuse.
+    Ok(serde_json::to_string(&events).ok().filter(|_| !events.is_empty()))
+}
+
+/// The last events, as many as fit into so many bytes of JSON.
+#[cfg(feature = "web")]
+pub(crate) fn last(mut events: Vec<Event>, longest: usize) -> Vec<Event> {
+    while serde_json::to_string(&events).is_ok_and(|text| text.len() > longest) {
+        events.drain(..events.len().div_ceil(2));
+    }
+    events
 }

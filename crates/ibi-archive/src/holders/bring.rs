@@ -147,7 +147,7 @@ impl Archive {
         content.room()?;
         let heard = if brought.believed { 0 } else { mine.heard };
         let epoch = brought.epoch.max(mine.stand.epoch).max(heard);
-        let past = super::stand::past_of(brought.history.clone());
+        let past = told::news(holdings, &path, brought.history.clone())?;
         if brought.only_tombstone {
             return self.prepare_tombstone(&path, brought, (epoch, past), by).map(Some);
         }

@@ -167,7 +167,7 @@ impl Archive {
         let restated = Restated {
             source: Some(from.url.to_owned()),
             key: Some(accepted_key(&terms.handover)),
-            past: from.past.clone().or_else(|| self.holdings.past(&path)),
+            past: from.past.clone(),
             ..Restated::new(Verb::Accept, State::Original, terms.epoch, from.by)
         };
         self.restate(&holding.path, &object, restated)?;
@@ -235,11 +235,6 @@ pub struct Given<'a> {
 }
 
 impl Holdings {
-    /// What had happened to an item before it came here, as it was told last.
-    pub(crate) fn past(&self, path: &str) -> Option<String> {
-        self.records.events(path).ok()?.into_iter().rev().find_map(|event| event.past)
-    }
-
     /// Where a copy was brought from, or brought up to date from, last.
     pub fn source(&self, path: &str) -> Result<Option<String>, ArchiveError> {
         let brought = [Verb::Copy, Verb::Refresh, Verb::Given, Verb::Drop];
@@ -247,17 +242,5 @@ impl Holdings {
         let last = events.into_iter().rev().find(|event| brought.contains(&event.verb));
         // Who gave the Original away has its copy from who has the Original.
         Ok(last.and_then(|event| event.source.or(event.to)))
-    }
-}
-
-/// What had happened to an item elsewhere, as it is written in the journal: the last events, as many as fit.
-pub(crate) fn past_of(mut events: Vec<told::Event>) -> Option<String> {
-    const MOST: usize = 32 << 10;
-    loop {
-        let text = serde_json::to_string(&events).ok()?;
-        if text.len() <= MOST {
-            return Some(text).filter(|_| !events.is_empty());
-        }
-        events.drain(..events.len().div_ceil(2));
     }
 }

@@ -8,12 +8,12 @@ use super::copy::{Source, bring_in, clear, path_of};
 use super::handover::{No, Step, Take, is_given, take};
 use super::messages::{Answer, Kind, Message, Standing};
 use super::peer::Peer;
-use super::stand::{Given, past_of};
+use super::stand::Given;
 use super::{HolderError, Verdict};
 use ibi_store::journal::State;
 
 use crate::service::Desk;
-use crate::{ArchiveError, item};
+use crate::{ArchiveError, item, told};
 
 /// Items that are fetched for the hand-overs of one token at a time; others are fetched when they are offered again.
 const MOST: usize = 8;
@@ -142,9 +142,9 @@ impl Taking {
         token: &str,
     ) -> Result<Answer, HolderError> {
         let by = format!("{} ({token})", message.by);
-        let (asked, said) = (label.clone(), message.clone());
+        let (asked, said, place) = (label.clone(), message.clone(), path.clone());
         let taken = desk.work(move |archive| {
-            let past = past_of(said.history);
+            let past = told::news(archive.holdings(), &place, said.history)?;
             archive.accept(&asked, &said.terms, &Given { url: &said.from, by: &by, past })
         });
         match taken.await? {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Handing;
-use crate::ArchiveError;
 use crate::holders::copy::{Source, bring_in};
 use crate::holders::handover::{No, Terms};
 use crate::holders::messages::{Answer, Kind, Message};
@@ -13,10 +12,14 @@ use crate::holders::peer::{Peer, PeerError};
 use crate::holders::{HolderError, Verdict};
 use crate::object::short;
 use crate::service::Desk;
+use crate::{ArchiveError, told};
 
 /// Between two tries, at first and at most.
 const SOON: Duration = Duration::from_millis(200);
 const LATE: Duration = Duration::from_secs(30);
+
+/// Bytes of history that go with a grant.
+const LONGEST_HISTORY: usize = 1 << 20;
 
 /// How often hand-overs that others noted are looked for.
 const OFTEN: Duration = Duration::from_millis(500);
@@ -115,7 +118,8 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
     };
     let granted = desk.read()?.granted(&path)?;
     if let Some((terms, _)) = granted.filter(|(terms, _)| terms.handover == handover) {
-        let history = desk.read()?.told_history(&path)?;
+        // What came before, the taker has with its copy; more than it reads would never be taken.
+        let history = told::last(desk.read()?.told_history(&path)?, LONGEST_HISTORY);
         return match say(&peer, &item, &message(Kind::Grant, terms, history)).await? {
             Answer::Accepted => {
                 let (label, name, at) = (item.clone(), handover.clone(), to.clone());
