@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Holder, byte_equal};
 use crate::binary::Run;
+use crate::online::until;
 
 #[test]
 fn collections_come_by_prefix_date_and_list() {
@@ -165,4 +166,23 @@ fn a_list_that_goes_in_a_circle_is_refused() {
     let copied = Holder::new().run("copy", &["--prefix", "a", "--from", &url]);
     assert_eq!(copied.status, 3, "{}", copied.stderr);
     assert!(copied.stderr.contains("its list goes back to a/b"), "{}", copied.stderr);
+}
+
+/// What nobody goes on with does not fill the disk for ever.
+#[test]
+fn parts_of_copies_that_were_left_alone_are_thrown_away() {
+    let holder = Holder::new();
+    let copies = holder.folder.data().join("service/copies");
+    let [old, young] = ["a.test+old", "a.test+young"].map(|name| copies.join(name));
+    for folder in [&old, &young] {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("0.part"), b"part").unwrap();
+    }
+    let touched = std::process::Command::new("touch")
+        .args(["-d", "8 days ago"])
+        .args([&old.join("0.part"), &old, &young])
+        .status();
+    assert!(touched.unwrap().success());
+    until("the old one is gone", || !old.exists());
+    assert!(young.join("0.part").exists(), "somebody may go on with it");
 }

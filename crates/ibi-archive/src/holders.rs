@@ -40,6 +40,26 @@ pub(crate) fn place(data: &std::path::Path, path: &str) -> std::path::PathBuf {
     data.join("service/copies").join(path.replace('/', "+"))
 }
 
+/// Throws away what was fetched of items and not gone on with for a week; `now` is in seconds since the Unix epoch.
+#[cfg(feature = "web")]
+pub(crate) fn sweep(data: &std::path::Path, now: i64) {
+    const WEEK: i64 = 7 * 86_400;
+    let changed = |path: &std::path::Path| {
+        let changed = std::fs::metadata(path).and_then(|file| file.modified()).ok()?;
+        let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_secs()).ok()
+    };
+    for folder in std::fs::read_dir(data.join("service/copies")).into_iter().flatten().flatten() {
+        let within = std::fs::read_dir(folder.path()).into_iter().flatten().flatten();
+        let last = within.filter_map(|file| changed(&file.path())).max().or_else(|| changed(&folder.path()));
+        if last.is_some_and(|last| last < now - WEEK) {
+            tracing::info!(folder = %folder.path().display(), "a copy that nobody went on with is thrown away");
+            // Left behind, it is found next time.
+            let _ = fetch::clear(&folder.path());
+        }
+    }
+}
+
 /// How an item stands here, and how its hand-over goes, for programs (`docs/formats/holders.md`).
 #[cfg(feature = "web")]
 pub fn stand_of(holdings: &crate::Holdings, label: &str) -> Result<serde_json::Value, crate::ArchiveError> {

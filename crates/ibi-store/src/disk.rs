@@ -65,6 +65,15 @@ impl Disk {
     }
 }
 
+/// Whether so many bytes more fit beside what is on the disk of a folder, without what is kept free ([`KeepError::Full`]).
+pub fn fits(folder: &Path, bytes: u64) -> Result<(), KeepError> {
+    let (free, reserve) = Disk::at(folder)?.room()?;
+    match free.checked_sub(bytes).is_some_and(|left| left >= reserve) {
+        true => Ok(()),
+        false => Err(KeepError::NoRoom { folder: folder.to_owned(), bytes, free, reserve }),
+    }
+}
+
 /// Makes the content of a file, or the names in a folder, durable.
 pub(crate) fn sync(path: &Path) -> Result<(), KeepError> {
     let opened = File::open(path).map_err(KeepError::io("open", path))?;
@@ -132,4 +141,20 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, KeepError> {
 
 pub(crate) fn absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_eat_into_the_reserve_does_not_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let (free, reserve) = Disk::at(folder.path()).unwrap().room().unwrap();
+        fits(folder.path(), 0).unwrap();
+        for bytes in [u64::MAX, free, free - reserve + (64 << 20)] {
+            let error = fits(folder.path(), bytes).unwrap_err();
+            assert!(matches!(error, KeepError::NoRoom { .. }), "{error}");
+        }
+    }
 }

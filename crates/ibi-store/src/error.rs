@@ -197,6 +197,21 @@ pub enum KeepError {
         /// What must stay free.
         reserve: u64,
     },
+    /// Too little room for what is to come.
+    #[error(
+        "{bytes} bytes more are to come to the disk of {}, which has {free} left, and {reserve} are kept free, so that what is there \
+         can be kept safe: make room", .folder.display()
+    )]
+    NoRoom {
+        /// Where they were to lie.
+        folder: PathBuf,
+        /// What is to come.
+        bytes: u64,
+        /// What is free.
+        free: u64,
+        /// What must stay free.
+        reserve: u64,
+    },
     /// There is no tree.
     #[error("{} is not the root of an OCFL tree: is the disk mounted? `ibi archive init` starts an Archive", .root.display())]
     NoTree {
@@ -273,7 +288,7 @@ pub enum KeepError {
         object: String,
     },
     /// The index database failed.
-    #[error("the index failed: {0}. It can be made anew: `ibi archive rebuild`")]
+    #[error("the index failed: {0}. {what}", what = what_to_do(.0))]
     Index(#[from] rusqlite::Error),
     /// A label that another item has.
     #[error("{label} is a label of the item {path} already")]
@@ -310,5 +325,14 @@ impl KeepError {
     pub(crate) fn not_durable(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |error| KeepError::NotDurable { path, error }
+    }
+}
+
+fn what_to_do(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => {
+            "Make room on the disk; what was being copied lies below `service/copies` and can go"
+        }
+        _ => "It can be made anew: `ibi archive rebuild`",
     }
 }

@@ -34,6 +34,7 @@ mod text;
 
 pub use claims::{Claims, Holder, Witness};
 pub use content::{Checked, Content, MemoryContent, Publication, Staging, Tree};
+pub use disk::fits;
 pub use error::{KeepError, StoreError};
 pub use file::{Damage, FileMarks, Opening, State};
 pub use journal::Journal;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::{fs, io};
 
+use ibi_store::KeepError;
 use ibi_store::digests::{Digests, sha512};
 use ibi_store::ocfl::{INVENTORY, Inventory};
 
@@ -24,6 +25,9 @@ use arriving::{Expected, Feed, Looked, TooLong};
 
 /// A description or metadata has at most so many bytes.
 const LONGEST_TEXT: u64 = 256 << 20;
+
+/// Bytes of a file after which the disk is looked at again.
+const LOOK: u64 = 16 << 20;
 
 /// Inventories of so many bytes are checked at once; the check of longer ones makes nobody else wait.
 const SHORT: usize = 64 << 10;
@@ -100,6 +104,9 @@ pub enum FetchError {
         /// What is wrong.
         what: String,
     },
+    /// Too little room on our own disk.
+    #[error("{0}; what came of it before stays")]
+    Room(#[from] KeepError),
     /// Our own disk.
     #[error("cannot {doing} {}: {error}", .path.display())]
     Io {
@@ -151,6 +158,7 @@ pub async fn fetch(
             expected,
         });
     }
+    fetch.room(&wanted)?;
     let docs = fetch.all(wanted).await?;
     let mut files = Vec::new();
     for (digest, paths) in &inventory.manifest {
@@ -296,6 +304,23 @@ impl Fetch<'_> {
         Ok((inventory.map_err(|error| self.not_whole(error))?, inventories))
     }
 
+    /// Whether there is room for all that is wanted, and not here yet.
+    fn room(&self, wanted: &[Wanted]) -> Result<(), FetchError> {
+        let there = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+        let mut bytes = 0_u64;
+        for Wanted { digest, path, expected, .. } in wanted {
+            let kept = self.place.join(digest);
+            let near = (self.have)(digest).is_some() || kept.exists() || self.held.files.contains_key(path);
+            let left = expected.most.saturating_sub(there(&kept.with_extension("part")));
+            bytes = bytes.saturating_add(if near { 0 } else { left });
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        fs::create_dir_all(self.place).map_err(FetchError::io("make", self.place))?;
+        Ok(ibi_store::fits(self.place, bytes)?)
+    }
+
     /// Brings all that is wanted, four at a time.
     async fn all(&self, wanted: Vec<Wanted>) -> Result<BTreeMap<String, Bytes>, FetchError> {
         let (wanted, done) = (Mutex::new(wanted.into_iter()), Mutex::new(BTreeMap::new()));
@@ -371,10 +396,17 @@ impl Fetch<'_> {
         } else {
             let mut coming = self.peer.file(self.label, &wanted.path, Some((from, &wanted.digest))).await?;
             feed.begin(coming.from).await;
+            let mut unseen = 0;
             while let Some(piece) = coming.piece().await? {
                 let arrived = piece.len() as u64;
                 feed.give(piece).await.map_err(too_long)?;
                 (self.progress)(arrived);
+                unseen += arrived;
+                // Others write, too.
+                if unseen >= LOOK {
+                    unseen = 0;
+                    ibi_store::fits(self.place, 0)?;
+                }
             }
         }
         feed.end().await;

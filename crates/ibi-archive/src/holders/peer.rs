@@ -3,6 +3,7 @@
 mod url;
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, StatusCode, header};
@@ -11,6 +12,7 @@ use ibi_store::journal::State;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::holders::held::{Held, state};
 use crate::holders::messages::Standing;
@@ -19,6 +21,10 @@ use crate::item::Labels;
 /// Bytes of an answer that is read whole: what a page of items, an object or a message may have, and a problem.
 const LONGEST: usize = 32 << 20;
 const LONGEST_PROBLEM: usize = 64 << 10;
+
+/// Bytes of a file a second, at least, and the time from which on that is asked.
+const SLOWEST: u64 = 1024;
+const GRACE: Duration = Duration::from_secs(60);
 
 /// Characters of a stranger's words that are told on.
 const TOLD: usize = 500;
@@ -215,12 +221,20 @@ pub struct Coming {
     answer: Answer,
     /// Where it begins: at the first byte, or where it was asked to go on.
     pub from: u64,
+    since: Instant,
+    came: u64,
 }
 
 impl Coming {
     /// The next bytes; nothing after the last.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, PeerError> {
-        self.answer.piece().await.map_err(|error| asked(&self.url, error))
+        let piece = self.answer.piece().await.map_err(|error| asked(&self.url, error))?;
+        self.came += piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        if piece.is_some() && is_drip(self.since.elapsed(), self.came) {
+            let why = format!("less than {SLOWEST} bytes a second came");
+            return Err(PeerError::Silent { url: self.url.clone(), why });
+        }
+        Ok(piece)
     }
 }
 
@@ -284,7 +298,7 @@ impl Peer {
             }
             _ => return Err(self.refused(answer).await),
         };
-        Ok(Coming { url: self.url.clone(), answer, from })
+        Ok(Coming { url: self.url.clone(), answer, from, since: Instant::now(), came: 0 })
     }
 
     /// How a hand-over stands there, if that Archive gives.
@@ -388,6 +402,11 @@ fn asked(url: &str, error: AskError) -> PeerError {
     }
 }
 
+/// Whether bytes come so slowly that nobody would wait for them: what has come is not lost, and is gone on with.
+fn is_drip(time: Duration, bytes: u64) -> bool {
+    time > GRACE && bytes < time.as_secs().saturating_mul(SLOWEST)
+}
+
 fn encoded(path: &str) -> String {
     utf8_percent_encode(path, PATH).to_string()
 }
@@ -409,6 +428,12 @@ mod tests {
             let error = Peer::new("http://a.example", Some(bad.to_owned())).unwrap_err();
             assert!(matches!(error, PeerError::BadToken { .. }), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_drip_is_not_waited_for() {
+        let is = |seconds, bytes| is_drip(Duration::from_secs(seconds), bytes);
+        assert!(!is(59, 0) && is(61, 100) && is(3600, 3600) && !is(3600, 4 << 20));
     }
 
     #[test]

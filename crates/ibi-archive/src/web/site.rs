@@ -13,8 +13,8 @@ use ibi_http::{Limits, Problem};
 
 use crate::ArchiveError;
 use crate::archive::FoundOnOpening;
-use crate::holders::handing;
 use crate::holders::taking::Taking;
+use crate::holders::{self, handing};
 use crate::mint::clock::{Clock as _, SystemClock};
 use crate::service::address::Address;
 use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys, tokens};
@@ -124,6 +124,7 @@ impl Site {
     pub fn tend(&self) {
         self.statistics.write();
         self.statistics.forget(self.now());
+        holders::sweep(self.desk.data(), self.now());
         self.figures.iter().for_each(Figures::sum_up);
     }
 
