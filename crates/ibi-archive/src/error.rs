@@ -89,8 +89,8 @@ pub enum ArchiveError {
     },
     /// The journal tells of it, and its object cannot be read.
     #[error(
-        "the object of {label} is missing or damaged: put it back from a backup or another holder, then run \
-         `ibi archive rebuild`"
+        "the object of {label} is missing or damaged: `ibi archive copy {label} --from` another holder brings it back as it was; or put \
+         it back from a backup, then run `ibi archive rebuild`"
     )]
     Lost {
         /// The label.

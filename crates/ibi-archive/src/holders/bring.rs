@@ -260,5 +260,11 @@ fn check_labels_of(holdings: &Holdings, item: &Item) -> Result<(), ArchiveError>
     let minter = mint::look(&holdings.data)?;
     let aliases = item.aliases.iter().map(String::as_str);
     let mut labels = item.labels.iter().chain(aliases).chain(item.metadata.iter());
-    labels.try_for_each(|label| check_not_ahead(&minter, label).map(drop))
+    labels.try_for_each(|label| match check_not_ahead(&minter, label) {
+        Err(ArchiveError::NotMinted { label }) => Err(ArchiveError::NotHandedOver(format!(
+            "{label} has a prefix of this Archive, which does not know that it minted it: it is not taken. If this Archive was restored \
+             from a backup of before, run `ibi minter recover`, then try again"
+        ))),
+        other => other.map(drop),
+    })
 }

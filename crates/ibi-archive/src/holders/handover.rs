@@ -156,7 +156,7 @@ pub fn is_given(granted: bool, terms: &Terms, step: Step, theirs: Option<&Terms>
 pub fn may_drop(stand: &Stand) -> Result<(), No> {
     match stand.state {
         _ if stand.granted.is_some() => Err(No::Granted),
-        Some(State::Copy) if stand.restored => Err(No::Restored),
+        Some(State::Copy | State::Original) if stand.restored => Err(No::Restored),
         Some(State::Copy) => Ok(()),
         Some(State::Original) => Err(No::IsOriginal),
         Some(State::Deleted) | None => Err(No::Removed),

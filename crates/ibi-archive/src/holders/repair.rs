@@ -250,6 +250,10 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
     };
     let last = here.records.last_event(&path)?;
     let last = last.ok_or_else(|| ArchiveError::Unknown { label: label.clone() })?;
+    if here.content.is_free(&path)? {
+        // All of it is lost: there is nothing to put right.
+        return Err(ArchiveError::Lost { label });
+    }
     let names = [INVENTORY.to_owned(), format!("v{}/{INVENTORY}", last.version)];
     let inventory = names
         .iter()

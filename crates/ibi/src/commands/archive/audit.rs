@@ -102,7 +102,10 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
         audit.items, audit.files, audit.bytes
     ));
     if !audit.findings.is_empty() {
-        say(format_args!("put what is damaged back from a backup, then run the audit again"));
+        say(format_args!(
+            "`ibi archive audit IBI --repair --with URL` puts an item right from another Archive that has it; or put what is damaged back \
+             from a backup, then run the audit again"
+        ));
     }
     Ok(Answer::from(audit.findings.is_empty()))
 }
@@ -159,12 +162,17 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
     report.alarms.iter().for_each(|alarm| say(format_args!("ALARM: {}", printable(alarm))));
     let is_left = |finding: &&Finding| !report.repaired.contains(&finding.file);
     let left = report.findings.iter().filter(is_left).count();
+    let unread =
+        report.holders.iter().filter(|other| other.error.is_some() || other.unread.is_some()).count();
     say(format_args!(
-        "{} wrong here, {} put right; {} holders compared, {} alarms",
+        "{} wrong here, {} put right; {} holders compared, {unread} could not be read, {} alarms",
         report.findings.len(),
         report.findings.len() - left,
-        report.holders.len(),
+        report.holders.len() - unread,
         report.alarms.len()
     ));
-    Ok(Answer::from(left == 0 && report.alarms.is_empty()))
+    Ok(match left == 0 && report.alarms.is_empty() {
+        true if unread > 0 => Answer::Unread,
+        answer => Answer::from(answer),
+    })
 }

@@ -31,8 +31,10 @@ pub(crate) fn copy(command: &Copy) -> Result<Answer, Failure> {
         let items = collection::list(&peer, which).await?;
         if items.is_empty() {
             say(format_args!("{} has no such item", peer.url()));
+            return Ok(Answer::No);
         }
-        let source = Source::new(peer);
+        // Of one that is named, every byte that is here is looked at, too.
+        let source = Source { thorough: command.ibi.is_some(), ..Source::new(peer) };
         bring(&data, items.into_iter().map(|item| (item, source.clone())).collect(), command.json).await
     })
 }
