@@ -78,7 +78,7 @@ fn a_taker_that_moved_takes_it_at_its_new_address() {
 #[test]
 fn a_restored_giver_learns_from_its_taker_that_it_gave_the_item() {
     let (mut giver, taker) = (Holder::new(), Folder::new());
-    let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
+    let [rep, other] = [b"one", b"two"].map(|bytes| giver.folder.deposit(&[(b"a", bytes)], &[]));
     let folder = giver.folder.place.path().to_owned();
     let [data, backup, restored] =
         ["data", "backup", "restored"].map(|name| folder.join(name).display().to_string());
@@ -101,7 +101,14 @@ fn a_restored_giver_learns_from_its_taker_that_it_gave_the_item() {
     giver.server = Server::start(restored.as_ref(), &[]);
     let notes = folder.join("restored/service/handovers");
     until("it has learnt", || fs::read_dir(&notes).is_ok_and(|mut notes| notes.next().is_none()));
-    assert_eq!(ibi(&["archive", "confirm", "--data", &restored]).status, 0);
+    // Another item is the Original again on the operator's word, over the API.
+    let other = |server: &Server| server.get(&format!("/api/v1/items/{other}")).json()["state"].clone();
+    assert_eq!(other(&giver.server), "Copy");
+    for confirmed in [true, false] {
+        let answer = giver.server.api(&operator, "POST", "/confirm", b"");
+        assert_eq!(answer.json(), json!({ "confirmed": confirmed }), "{}", answer.text());
+        assert_eq!(other(&giver.server), "Original");
+    }
     let item = giver.server.get(&format!("/api/v1/items/{rep}")).json();
     assert_eq!((&item["state"], &item["source"]), (&json!("Copy"), &json!(url)), "{item}");
     assert!(byte_equal(&folder.join("restored/tree").join(&rep), &taker.data().join("tree").join(&rep)));

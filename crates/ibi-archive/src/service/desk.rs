@@ -125,6 +125,15 @@ impl Desk {
         Some(give_back)
     }
 
+    /// The operator's word that a restored Archive has its originals still (clause 2.1). Tells whether it was waited for.
+    pub async fn confirm(&self) -> Result<bool, ArchiveError> {
+        let back = self.lend().await.ok_or(ArchiveError::Stopped)?;
+        let data = self.data.clone();
+        let confirmed = tokio::task::spawn_blocking(move || crate::backup::confirm(&data)).await;
+        drop(back);
+        confirmed.unwrap_or(Err(ArchiveError::Stopped))
+    }
+
     /// The data folder.
     pub fn data(&self) -> &Path {
         &self.data

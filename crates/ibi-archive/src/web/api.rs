@@ -38,6 +38,7 @@ pub(super) fn router() -> Router<Arc<Site>> {
         .route("/items/{*rest}", any(items::any))
         .route("/copy", post(collection::copy))
         .route("/refresh", post(collection::refresh))
+        .route("/confirm", post(confirm))
         .route("/changes", get(items::changes))
         .route("/audit", get(audit))
         .route("/drafts", get(drafts::list).post(drafts::begin))
@@ -79,6 +80,13 @@ async fn audit(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
         }),
     })
     .into_response())
+}
+
+/// Says that a restored Archive has its originals still.
+async fn confirm(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Response, Problem> {
+    allowed(&site, &headers, Role::Operator)?;
+    let confirmed = site.desk.confirm().await.map_err(refused)?;
+    Ok(axum::Json(json!({ "confirmed": confirmed })).into_response())
 }
 
 /// The token of a request, if it allows what is asked.

@@ -172,7 +172,8 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
         report.alarms.len()
     ));
     Ok(match left == 0 && report.alarms.is_empty() {
-        true if unread > 0 => Answer::Unread,
+        // With damage here, that comes first: another audit reads the others.
+        true if unread > 0 && report.findings.is_empty() => Answer::Unread,
         answer => Answer::from(answer),
     })
 }

@@ -31,7 +31,8 @@ pub(crate) fn copy(command: &Copy) -> Result<Answer, Failure> {
         let items = collection::list(&peer, which).await?;
         if items.is_empty() {
             say(format_args!("{} has no such item", peer.url()));
-            return Ok(Answer::No);
+            // Of a prefix there should be some; since a date, there may be nothing new.
+            return Ok(Answer::from(command.prefix.is_none()));
         }
         // Of one that is named, every byte that is here is looked at, too.
         let source = Source { thorough: command.ibi.is_some(), ..Source::new(peer) };
