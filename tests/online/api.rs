@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "08526a4bd5d5ad491baa86b5cb398b92b52b44c78618fa7e61f65247698ca4be";
+const FROZEN: &str = "152aea246627762461cff0d37e881ae79a750cdbf00e03c4e65a2061a625e2f8";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

@@ -310,7 +310,7 @@ impl Fetch<'_> {
         let mut bytes = 0_u64;
         for Wanted { digest, path, expected, .. } in wanted {
             let kept = self.place.join(digest);
-            let near = (self.have)(digest).is_some() || kept.exists() || self.held.files.contains_key(path);
+            let near = self.held.files.contains_key(path) || (self.have)(digest).is_some() || kept.exists();
             let left = expected.most.saturating_sub(there(&kept.with_extension("part")));
             bytes = bytes.saturating_add(if near { 0 } else { left });
         }

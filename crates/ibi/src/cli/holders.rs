@@ -35,7 +35,7 @@ pub(crate) struct Copy {
     /// The Archive that has it, as in `http://archive.inpe.br:8080`
     #[arg(long, value_name = "ARCHIVE")]
     pub(crate) from: String,
-    /// All items whose first label begins so
+    /// All items whose first label begins so, but the Archive service
     #[arg(long, group = "what")]
     pub(crate) prefix: Option<String>,
     /// All items that were changed there since this date, as in 2026-11-16
