@@ -161,3 +161,24 @@ fn a_long_history_goes_with_its_item() {
     let counts = ["deposit", "update", "copy", "refresh", "grant", "accept"].map(count);
     assert_eq!(counts, [1, 200, 1, 1, 1, 1], "{all:?}");
 }
+
+/// A copy follows the Original, wherever that was handed over to.
+#[test]
+fn a_copy_follows_its_original_from_archive_to_archive() {
+    let (first, second, third, copy) = (Holder::new(), Holder::new(), Holder::new(), Holder::new());
+    let rep = first.folder.deposit(&[(b"a", b"one")], &[]);
+    copy.does("copy", &[&rep, "--from", &first.url()]);
+    for (giver, taker) in [(&first, &second), (&second, &third)] {
+        let token = taker.token_file("holder");
+        giver.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &token, "--keep", "nothing"]);
+    }
+    copy.does("refresh", &[]);
+    third.does("update", &[&rep, "--dc", "title=Two"]);
+    copy.does("refresh", &[&rep]);
+    let shown = copy.shown(&rep);
+    assert_eq!((&shown["version"], &shown["source"]), (&json!(2), &json!(third.url())));
+    // Who is named is asked, and nobody else.
+    let named = copy.run("refresh", &[&rep, "--from", &first.url()]);
+    assert_eq!(named.status, 1, "{}", named.stderr);
+    assert!(named.stderr.contains("handed over to"), "{}", named.stderr);
+}

@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "152aea246627762461cff0d37e881ae79a750cdbf00e03c4e65a2061a625e2f8";
+const FROZEN: &str = "bbe67366b158d800b59578ab06b4c1aead1cdd283558c61222aa29bb977c8c41";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

@@ -16,6 +16,9 @@ pub struct Problem {
     status: u16,
     /// What it is this time, and what to do.
     detail: String,
+    /// The Archive that has it now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given_to: Option<String>,
     /// When to come again.
     #[serde(skip)]
     retry_after: Option<u32>,
@@ -25,7 +28,13 @@ impl Problem {
     /// A problem of a kind that this crate does not know.
     pub fn new(status: StatusCode, name: &str, title: &'static str, detail: impl Into<String>) -> Self {
         let kind = format!("urn:ibi:problem:{name}");
-        Self { kind, title, status: status.as_u16(), detail: detail.into(), retry_after: None }
+        let detail = detail.into();
+        Self { kind, title, status: status.as_u16(), detail, given_to: None, retry_after: None }
+    }
+
+    /// Also tells which Archive has it now.
+    pub fn given_to(self, url: Option<String>) -> Self {
+        Self { given_to: url, ..self }
     }
 
     /// What was asked for makes no sense.

@@ -56,18 +56,22 @@ pub struct Source {
     pub thorough: bool,
     /// Whether it hands the item over to us, and has confirmed that.
     pub gives: bool,
+    /// Whether it is asked only because the copy came from it: if it handed the item over since, who has it now is asked.
+    pub follows: bool,
 }
 
 impl Source {
     /// An Archive of which nothing more is said.
     pub fn new(peer: Peer) -> Self {
-        Self { peer, overwrite: false, word: false, thorough: false, gives: false }
+        Self { peer, overwrite: false, word: false, thorough: false, gives: false, follows: false }
     }
 }
 
 /// What an item is there, and how that stands to what is here.
 #[derive(Debug)]
 pub struct Looked {
+    /// Who has it.
+    peer: Peer,
     /// What is there.
     pub held: Held,
     /// How what is here stands to it.
@@ -84,8 +88,8 @@ pub struct Looked {
 
 /// Looks at an item there and here.
 pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Looked, HolderError> {
-    let peer = &source.peer;
-    let held = peer.held(label).await?;
+    let (peer, held) = ask(source, label).await?;
+    let peer = &peer;
     if here.look(|here| Ok(here.settings().service.have(&held.archive)))? {
         return Err(HolderError::Itself { url: peer.url().to_owned() });
     }
@@ -109,7 +113,8 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
         State::Original | State::Copy => false,
     };
     let known = here.look(|here| here.source(&held.path))?;
-    let is_source = source.word || known.as_deref() == Some(peer.url());
+    // Also who was named by it.
+    let is_source = source.word || known.as_deref() == Some(source.peer.url());
     let believed = match held.state {
         // It is where the copy came from, or was named.
         State::Original => true,
@@ -140,7 +145,23 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
     let brings = mends || is_meant(verdict, &mine, &told, (source.overwrite, source.word));
     let ours = mine.inventory.as_ref().map_or(0, Inventory::number);
     let only_tombstone = held.state == State::Deleted && brings && !purged && theirs.number() > ours + 1;
-    Ok(Looked { held, verdict, brings, believed, only_tombstone, mends })
+    Ok(Looked { peer: peer.clone(), held, verdict, brings, believed, only_tombstone, mends })
+}
+
+/// What is there of an item, and at which Archive: at the one that has it now, if it was handed over since. A token is for none but
+/// the first.
+async fn ask(source: &Source, label: &str) -> Result<(Peer, Held), PeerError> {
+    const MOST: usize = 5;
+    let mut peer = source.peer.clone();
+    for _ in 0..MOST {
+        match peer.held(label).await {
+            Err(PeerError::Unknown { given_to: Some(url), .. }) if source.follows => {
+                peer = Peer::new(&url, None)?;
+            }
+            held => return Ok((peer, held?)),
+        }
+    }
+    Err(peer.not_an_archive(format!("{label} was handed over more than {MOST} times, from one to the next")))
 }
 
 /// Where the item of a label lies here, if it does.
@@ -168,8 +189,8 @@ pub async fn fetch(
     (label, looked): (&str, Looked),
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Brought, HolderError> {
-    let Looked { held, only_tombstone, believed, mends, .. } = looked;
-    let peer = &source.peer;
+    let Looked { peer, held, only_tombstone, believed, mends, .. } = looked;
+    let peer = &peer;
     let fetched = if only_tombstone {
         tombstone(peer, &held).await?
     } else {

@@ -133,6 +133,8 @@ pub enum PeerError {
         url: String,
         /// Its words.
         detail: String,
+        /// The Archive that it was handed over to, if it says so.
+        given_to: Option<String>,
     },
     /// It has it no longer.
     #[error("{url} has it no longer: {detail}")]
@@ -355,6 +357,8 @@ impl Peer {
         #[derive(Deserialize)]
         struct Problem {
             detail: String,
+            #[serde(default)]
+            given_to: Option<String>,
         }
         let (url, status) = (self.url.clone(), answer.status());
         let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -366,8 +370,12 @@ impl Peer {
             Ok(bytes) => bytes,
             Err(error) => return asked(&url, error),
         };
+        let mut moved = None;
         let detail = match serde_json::from_slice::<Problem>(&bytes) {
-            Ok(Problem { detail }) => told(&detail),
+            Ok(Problem { detail, given_to }) => {
+                moved = given_to;
+                told(&detail)
+            }
             // A damaged file is told of in plain words.
             Err(_) if is_plain && status == StatusCode::INTERNAL_SERVER_ERROR => {
                 told(String::from_utf8_lossy(&bytes).trim_end())
@@ -377,7 +385,7 @@ impl Peer {
             Err(_) => return self.not_an_archive(format!("{} without a reason", status.as_u16())),
         };
         match status {
-            StatusCode::NOT_FOUND => PeerError::Unknown { url, detail },
+            StatusCode::NOT_FOUND => PeerError::Unknown { url, detail, given_to: moved },
             StatusCode::GONE => PeerError::Gone { url, detail },
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => PeerError::NeedsToken { url, detail },
             _ => PeerError::Refused { url, status: status.as_u16(), detail },

@@ -41,7 +41,7 @@ pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Ve
     let own = here.look(|here| Ok(here.settings().service.clone()))?;
     let resolution: Resolution = resolver.explain(label).await.map_err(|error| match error {
         // What it says of an item that nobody has is no 404.
-        PeerError::NotAnArchive { url, what } | PeerError::Unknown { url, detail: what } => {
+        PeerError::NotAnArchive { url, what } | PeerError::Unknown { url, detail: what, .. } => {
             PeerError::NotAResolver { url, what }
         }
         error => error,

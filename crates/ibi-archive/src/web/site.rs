@@ -167,10 +167,10 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
             Problem::unavailable("the Archive is busy or has stopped minting: try again, or ask its operator")
         }
         ArchiveError::Together(error) => problem(error),
-        ArchiveError::Unknown { .. }
-        | ArchiveError::Dropped { .. }
-        | ArchiveError::Lost { .. }
-        | ArchiveError::NoDraft => Problem::not_found(error.to_string()),
+        ArchiveError::Dropped { to, .. } => Problem::not_found(error.to_string()).given_to(to.clone()),
+        ArchiveError::Unknown { .. } | ArchiveError::Lost { .. } | ArchiveError::NoDraft => {
+            Problem::not_found(error.to_string())
+        }
         ArchiveError::Changed { .. }
         | ArchiveError::Removed { .. }
         | ArchiveError::Taken { .. }

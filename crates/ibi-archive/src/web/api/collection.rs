@@ -71,7 +71,8 @@ pub(super) async fn refresh(State(site): State<Arc<Site>>, request: Request) -> 
         let holdings = site.desk.read().map_err(refused)?;
         collection::copies(&holdings).map_err(refused)
     });
-    let source = |peer| Source { overwrite, word: from.is_some(), ..Source::new(peer) };
+    let word = from.is_some();
+    let source = |peer| Source { overwrite, word, follows: !word, ..Source::new(peer) };
     let items = collection::from_sources(copies.await?, from.as_deref(), theirs.as_deref(), source);
     let items = items.map_err(|error| holder(error.into()))?;
     Ok(bringing(&site, items, token.name))

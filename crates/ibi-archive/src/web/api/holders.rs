@@ -97,7 +97,13 @@ async fn refresh(site: Arc<Site>, label: String, request: Request) -> Result<Res
         ))
     })?;
     let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
-    bring(&site, &label, Source { peer, overwrite, word, thorough: true, gives: false }, &token.name).await
+    bring(
+        &site,
+        &label,
+        Source { overwrite, word, thorough: true, follows: !word, ..Source::new(peer) },
+        &token.name,
+    )
+    .await
 }
 
 async fn bring(site: &Arc<Site>, label: &str, source: Source, by: &str) -> Result<Response, Problem> {

@@ -57,7 +57,8 @@ pub(crate) fn refresh(command: &Refresh) -> Result<Answer, Failure> {
         )));
     }
     let (word, thorough) = (command.from.is_some(), command.ibi.is_some());
-    let source = |peer| Source { overwrite: command.overwrite, word, thorough, ..Source::new(peer) };
+    let overwrite = command.overwrite;
+    let source = |peer| Source { overwrite, word, thorough, follows: !word, ..Source::new(peer) };
     let token = token(&command.theirs)?;
     let items = collection::from_sources(copies, command.from.as_deref(), token.as_deref(), source)
         .map_err(|error| Failure::Usage(error.to_string()))?;
