@@ -259,6 +259,8 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
         assert_eq!(refused.status, 4, "{command}: {}", refused.stderr);
         assert!(refused.stderr.contains("--taker-destroyed"), "{}", refused.stderr);
     }
+    let elsewhere = here.run("transfer", &[&rep, "--to", "http://127.0.0.1:1"]);
+    assert_eq!(elsewhere.status, 3, "nobody there says that it is the taker: {}", elsewhere.stderr);
     here.does("transfer", &[&rep, "--taker-destroyed"]);
     let shown = here.shown(&rep);
     assert_eq!(shown["state"], "Original");

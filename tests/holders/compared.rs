@@ -195,3 +195,33 @@ fn what_was_changed_with_its_inventories_is_put_right_as_a_whole() {
     here.does("rebuild", &[]);
     assert_eq!((here.state(&rep).as_str(), here.run("audit", &[]).status), ("Original", 0));
 }
+
+/// What was acknowledged had happened, though its object be lost and the index made anew: it comes back as what it was.
+#[test]
+fn an_object_that_is_lost_before_a_rebuild_comes_back_as_the_original() {
+    let (mut here, there) = (Holder::new(), Holder::new());
+    let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
+    for update in [false, true] {
+        if update {
+            here.does("update", &[&rep, "--dc", "title=Two"]);
+            there.does("refresh", &[]);
+        } else {
+            there.does("copy", &[&rep, "--from", &here.url()]);
+        }
+        fs::remove_dir_all(here.tree(&rep)).unwrap();
+        let compared = there.run("audit", &[&rep, "--with", &here.url()]);
+        assert!(compared.status == 1 && compared.stderr.contains("ALARM"), "{}", compared.stderr);
+        let lost = here.run("audit", &[&rep, "--with", &there.url(), "--repair"]);
+        assert!(lost.stderr.contains(&format!("`ibi archive copy {rep} --from`")), "{}", lost.stderr);
+        let rebuilt = here.run("rebuild", &[]);
+        assert_eq!(rebuilt.json()[0]["missing"], serde_json::json!([rep]), "{}", rebuilt.stderr);
+        here.does("copy", &[&rep, "--from", &there.url()]);
+        assert_eq!(here.state(&rep), "Original");
+        assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
+    }
+    // Whether there is another Original is not known while its source is down.
+    here.server.signal("-KILL");
+    here.server.end();
+    let unsure = there.run("update", &[&rep, "--original"]);
+    assert!(unsure.status == 4 && unsure.stderr.contains("--yes"), "{}", unsure.stderr);
+}

@@ -121,7 +121,13 @@ impl Holdings {
         let clock = SystemClock::new();
         let mut audit = Audit::new(whole_second(&clock).to_string());
         let mut pace = Pace::new(options.rate, &clock);
-        self.audit_object(path, &mut audit, &mut pace, options, trusted)?;
+        if self.content.is_free(path)? {
+            let finding = Finding { item: path.to_owned(), file: String::new(), wrong: Wrong::Missing };
+            (options.tell)(&finding);
+            audit.findings.push(finding);
+        } else {
+            self.audit_object(path, &mut audit, &mut pace, options, trusted)?;
+        }
         audit.finished = Some(whole_second(&clock).to_string());
         Ok(audit)
     }

@@ -53,6 +53,9 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
     let _lock = lock(data)?;
     let content = Tree::open(data)?;
     let mut rebuilt = Rebuilt { swept: content.sweep()?, ..Rebuilt::default() };
+    // What the index had committed had happened, whatever has become of the tree since.
+    let known = SqliteRecords::open(&index(data)).and_then(|index| index.position());
+    let known = known.map_or(0, |position| position.next);
     let fresh = data.join("staging/index.sqlite");
     let records = SqliteRecords::bulk(&fresh)?;
     records.begin()?;
@@ -65,7 +68,8 @@ pub fn rebuild(data: &Path, by: &str, progress: &dyn Fn(u64)) -> Result<Rebuilt,
         let (told, lines) = mpsc::sync_channel(LINES_AHEAD);
         let reading = scope.spawn(move || read(data, told));
         follow(&records, lines)?;
-        let reading = reading.join().map_err(|_| ArchiveError::Stopped)??;
+        let mut reading = reading.join().map_err(|_| ArchiveError::Stopped)??;
+        reading.last_batch.retain(|entry| entry.change >= known);
         let mut journal = Journal::open(data, &reading)?;
         let void = void_lines(&content, &mut journal, &reading, &clock)?;
         strike_out(&records, &void.into_iter().collect::<Vec<_>>())?;

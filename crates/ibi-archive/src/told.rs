@@ -245,7 +245,6 @@ fn elsewhere(entries: &[Entry], here: &str) -> Vec<Event> {
 
 /// What is told of an item that comes from elsewhere and is not known here yet, as it is written in the journal: the last
 /// events, as many as fit.
-#[cfg(feature = "web")]
 pub(crate) fn news(
     holdings: &Holdings,
     path: &str,
@@ -265,7 +264,6 @@ pub(crate) fn news(
 }
 
 /// The last events, as many as fit into so many bytes of JSON.
-#[cfg(feature = "web")]
 pub(crate) fn last(mut events: Vec<Event>, longest: usize) -> Vec<Event> {
     while serde_json::to_string(&events).is_ok_and(|text| text.len() > longest) {
         events.drain(..events.len().div_ceil(2));

@@ -4,13 +4,15 @@
 mod course;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::HolderError;
+use super::copy::Here;
 use super::handover::Step;
 use super::messages::Standing;
-use super::peer::Peer;
+use super::peer::{Peer, PeerError};
 use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::item::Spelling;
@@ -18,6 +20,9 @@ use crate::item::Spelling;
 pub use course::hand_over;
 
 const FORMAT: u32 = 1;
+
+/// How long a taker is waited for that is said to be elsewhere.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A hand-over that was begun here and is not over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +120,46 @@ impl Handing {
         sweep(holdings.data());
         handing.write(holdings.data())?;
         Ok(handing)
+    }
+
+    /// Whether somebody else may be named for what was granted already: only the taker itself, at another address, as it says.
+    /// To be asked before it is begun anew.
+    pub async fn may_move(here: &impl Here, wish: &Wish) -> Result<(), HolderError> {
+        let peer = Peer::new(&wish.to, wish.token.clone())?;
+        let known = here.look(|here| {
+            let (holding, _) = here.find(&wish.item)?;
+            let granted = here.granted(&holding.path)?.filter(|(_, to)| to != peer.url());
+            let taker = Self::of(here.data(), &holding.path)?.and_then(|noted| noted.taker);
+            Ok(granted.map(|(_, to)| (to, taker)))
+        });
+        let Some((to, taker)) = known? else { return Ok(()) };
+        let asked = tokio::time::timeout(PATIENCE, peer.held(&wish.item)).await;
+        let held = asked.unwrap_or_else(|_| {
+            let why = format!("nothing came for {} s", PATIENCE.as_secs());
+            Err(PeerError::Silent { url: peer.url().to_owned(), why })
+        });
+        match Some(held?.archive) == taker {
+            true => Ok(()),
+            false => Err(ArchiveError::Granted { label: wish.item.clone(), to }.into()),
+        }
+    }
+
+    /// Refuses what is to be said of a restored Archive as long as it has not heard how hand-overs ended that were offered when the
+    /// backup was made. One that was granted goes on.
+    pub fn none_open(holdings: &Holdings) -> Result<(), ArchiveError> {
+        let mut open = None;
+        for handing in Self::all(holdings.data())?.into_iter().filter(|handing| !handing.failed) {
+            if !holdings.was_granted(&handing.handover)? {
+                open = Some(handing);
+            }
+        }
+        match open.filter(|_| holdings.is_restored()) {
+            None => Ok(()),
+            Some(Self { item, to, .. }) => Err(ArchiveError::NotHandedOver(format!(
+                "{item} was being handed over to {to} when the backup was made, and how that ended is not known yet: put this Archive on \
+                 line (`ibi archive serve`), and it asks; or, if nobody can be asked any more, `ibi archive transfer {item} --cancel`"
+            ))),
+        }
     }
 
     /// All that are not over, in order of their names.

@@ -102,6 +102,7 @@ struct Known {
     truth: String,
     version: u32,
     is_original: bool,
+    is_removed: bool,
     findings: Vec<Finding>,
     /// The inventory that the journal vouches for, if it is still here.
     inventory: Option<Vec<u8>>,
@@ -172,6 +173,8 @@ pub async fn compare(
                     // The bytes of what was removed are not to be had.
                     _ if held.state == State::Deleted => There::default(),
                     Some(lengths) => there::read(&peer, &held, lengths, progress).await,
+                    // What is damaged here is put right first.
+                    None if repair => There::default(),
                     None => There::unread("what is damaged here is to be put right first"),
                 };
                 comparison.report.alarms.extend(damaged.iter().map(|file| {
@@ -214,7 +217,7 @@ impl Other {
 /// Whether what is there is neither an earlier nor a later state of what is here.
 async fn is_altered(peer: &Peer, held: &Held, known: &Known) -> bool {
     // A copy that had missed an update has a tombstone of its own making.
-    if short(&held.inventory) == known.truth || held.state == State::Deleted {
+    if short(&held.inventory) == known.truth || held.state == State::Deleted || known.is_removed {
         return false;
     }
     let ours = known.inventory.as_ref().and_then(|bytes| Inventory::parse(bytes).ok());
@@ -265,8 +268,9 @@ fn look(here: &Holdings, label: &str) -> Result<Known, ArchiveError> {
     let source = here.source(&path)?;
     // Restored and not confirmed, it does not say so.
     let is_original = last.state == State::Original && !here.is_restored();
+    let is_removed = last.state == State::Deleted;
     let (truth, version) = (last.inventory, last.version);
-    Ok(Known { path, label, truth, version, is_original, findings, inventory, lengths, source })
+    Ok(Known { path, label, truth, version, is_original, is_removed, findings, inventory, lengths, source })
 }
 
 /// What is wrong with an object, by the inventory that the journal vouches for, if that is known.

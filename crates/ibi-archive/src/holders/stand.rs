@@ -3,10 +3,10 @@
 use ibi_store::journal::{Entry, State, Verb};
 
 use super::handover::{self, No, Stand, Take, Terms};
+use crate::ArchiveError;
 use crate::archive::{Archive, Holding, Holdings};
 use crate::object::short;
 use crate::restate::Restated;
-use crate::{ArchiveError, told};
 
 /// What an item's history calls a hand-over that was granted here, and one that was accepted.
 fn granted_key(handover: &str) -> String {
@@ -82,9 +82,9 @@ impl Holdings {
 
     /// What happened to an item, told to another Archive: each event says where.
     #[cfg(feature = "web")]
-    pub(crate) fn told_history(&self, path: &str) -> Result<Vec<told::Event>, ArchiveError> {
+    pub(crate) fn told_history(&self, path: &str) -> Result<Vec<crate::told::Event>, ArchiveError> {
         let here = self.settings().service.primary();
-        let events = told::history(self, path)?.into_iter().map(|mut event| {
+        let events = crate::told::history(self, path)?.into_iter().map(|mut event| {
             event.at.get_or_insert_with(|| here.to_owned());
             event
         });

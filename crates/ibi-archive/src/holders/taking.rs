@@ -191,7 +191,14 @@ impl Taking {
             let brought = bring_in(&desk, &source, &label, &by).await;
             let failed = match brought {
                 Ok((Verdict::New | Verdict::Behind | Verdict::Equal, _)) => None,
-                Ok((other, _)) => Some((format!("what is there is {}", other.name()), false)),
+                Ok((other, _)) => {
+                    let said = format!(
+                        "the taker's own copy is {}, and is not overwritten unasked: its operator says `ibi archive refresh {label} \
+                         --overwrite`, or the hand-over is given up (`--cancel`)",
+                        other.name()
+                    );
+                    Some((said, false))
+                }
                 Err(error) => {
                     Some((error.to_string(), matches!(error, HolderError::Archive(_)) && error.is_final()))
                 }

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::archive::{self, Archive, Holdings};
 use crate::commit::Prepared;
+use crate::holders::handing::Handing;
 use crate::{ArchiveError, Refusal};
 
 /// Changes that may wait for the writer.
@@ -127,6 +128,7 @@ impl Desk {
 
     /// The operator's word that a restored Archive has its originals still (clause 2.1). Tells whether it was waited for.
     pub async fn confirm(&self) -> Result<bool, ArchiveError> {
+        Handing::none_open(&*self.read()?)?;
         let back = self.lend().await.ok_or(ArchiveError::Stopped)?;
         let data = self.data.clone();
         let confirmed = tokio::task::spawn_blocking(move || crate::backup::confirm(&data)).await;

@@ -87,7 +87,7 @@ pub(super) fn borrowed(data: &Path) -> Result<Option<Borrowed>, Failure> {
     borrow::borrow(data).map_err(|error| Failure::NotLent { data: data.to_owned(), error })
 }
 
-fn open_to_read(data: &Path) -> Result<Holdings, Failure> {
+pub(super) fn open_to_read(data: &Path) -> Result<Holdings, Failure> {
     let (holdings, found) = archive::open_to_read(data)?;
     tell(&found);
     if holdings.is_restored() {

@@ -1,10 +1,11 @@
 //! `ibi backup`, `ibi restore` and `ibi archive confirm`.
 
 use ibi_archive::backup::{self, Copied};
+use ibi_archive::holders::handing::Handing;
 use serde::Serialize;
 
 use crate::cli::archive::{Backup, Confirm, Restore};
-use crate::commands::archive::{borrowed, counter, rebuild, who};
+use crate::commands::archive::{borrowed, counter, open_to_read, rebuild, who};
 use crate::commands::minter::quoted;
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
@@ -46,6 +47,7 @@ pub(super) fn restore(command: &Restore) -> Result<Answer, Failure> {
 
 pub(super) fn confirm(command: &Confirm) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
+    Handing::none_open(&open_to_read(&data)?)?;
     let _borrowed = borrowed(&data)?;
     if backup::confirm(&data)? {
         say(format_args!("its originals answer Original again"));

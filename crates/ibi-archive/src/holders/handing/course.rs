@@ -13,6 +13,7 @@ use crate::holders::{HolderError, Verdict};
 use crate::object::short;
 use crate::service::Desk;
 use crate::{ArchiveError, told};
+use ibi_store::journal::State;
 
 /// Between two tries, at first and at most.
 const SOON: Duration = Duration::from_millis(200);
@@ -176,16 +177,34 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
 
 /// Of a hand-over that was offered when the backup was made nobody here knows how it ended: the taker does.
 async fn restored(desk: &Arc<Desk>, handing: &Handing, peer: Peer) -> Result<Round, HolderError> {
-    let Handing { item, by, .. } = handing;
-    match bring_in(desk, &Source::new(peer), item, by).await {
-        // It has the Original, in a later epoch.
-        Ok((Verdict::Behind, true)) => {
-            handing.end(desk.data())?;
-            Ok(Round::Done)
-        }
+    let Handing { item, by, to, path, .. } = handing;
+    let held = match peer.held(item).await {
+        Ok(held) => held,
         // It has not: as long as nothing is confirmed, nothing is handed over.
-        Ok(_) | Err(HolderError::Peer(PeerError::Unknown { .. })) => Err(ArchiveError::Restored.into()),
-        Err(error) => Ok(Round::Later(error.to_string())),
+        Err(PeerError::Unknown { given_to: None, .. }) => return Err(ArchiveError::Restored.into()),
+        Err(error) => return Ok(Round::Later(error.to_string())),
+    };
+    let epoch = desk.read()?.stand(path)?.epoch;
+    match held.state {
+        State::Original if held.epoch > epoch => {
+            let brought = bring_in(desk, &Source::new(peer), item, by).await;
+            match brought {
+                Ok((Verdict::Behind, true)) => {
+                    handing.end(desk.data())?;
+                    Ok(Round::Done)
+                }
+                Ok(_) => Err(ArchiveError::Restored.into()),
+                Err(error) => Ok(Round::Later(error.to_string())),
+            }
+        }
+        // It had it, and gave it to somebody, who may be this one.
+        State::Copy if held.epoch > epoch => Err(ArchiveError::NotHandedOver(format!(
+            "{to} has had the Original of {item} since the backup (epoch {}), and gave it on: find out who has it now before you say \
+             `ibi archive confirm`",
+            held.epoch
+        ))
+        .into()),
+        _ => Err(ArchiveError::Restored.into()),
     }
 }
 
@@ -201,7 +220,7 @@ fn fetching(to: &str, said: Option<String>) -> String {
 /// The taker has it: the copy goes, if it is to go.
 async fn finish(desk: &Arc<Desk>, handing: &Handing) -> Result<Round, HolderError> {
     // Come back meanwhile, or removed, it is not what was to go.
-    let is_copy = desk.read()?.stand(&handing.path)?.state == Some(ibi_store::journal::State::Copy);
+    let is_copy = desk.read()?.stand(&handing.path)?.state == Some(State::Copy);
     if !handing.keep && is_copy && is_there(desk, handing).await? {
         let Handing { item, by, to, .. } = handing.clone();
         let note = Some(format!("handed over to {to}"));

@@ -8,8 +8,10 @@ use sha2::{Digest as _, Sha512};
 use tokio::time::timeout;
 
 use crate::holders::copy::small;
+use crate::holders::fetch;
 use crate::holders::held::Held;
 use crate::holders::peer::{Peer, PeerError};
+use crate::holders::whole::cut_back;
 
 /// How long a file may take: so long, and longer by its length at this rate, in bytes a second.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,6 +48,21 @@ pub(super) async fn read(
         Ok(inventory) => inventory,
         Err(error) => return There { unread: Some(error), ..there },
     };
+    for number in 1..=inventory.number() {
+        // The last version has the object's own; an earlier one, what that tells of it.
+        let file = format!("v{number}/{INVENTORY}");
+        let is_good = match timeout(PATIENCE, fetch::inventory(peer, held, &file)).await {
+            Ok(Ok(bytes)) if number == inventory.number() => Inventory::digest(&bytes) == held.inventory,
+            Ok(Ok(bytes)) => Inventory::parse(&bytes).is_ok_and(|then| then == cut_back(&inventory, number)),
+            Ok(Err(_)) | Err(_) => match timeout(PATIENCE, peer.held(&held.item)).await {
+                Ok(Ok(_)) => false,
+                _ => return There::unread("it does not answer any more"),
+            },
+        };
+        if !is_good {
+            there.damaged.push(file);
+        }
+    }
     for (digest, files) in &inventory.manifest {
         let Some(length) = lengths.get(digest).copied() else { continue };
         for file in files {

@@ -159,6 +159,7 @@ async fn transfer(site: Arc<Site>, label: String, request: Request) -> Result<Re
         Some(to) if !taker_destroyed && !cancel => {
             let keep = keep != Some(Keep::Nothing);
             let wish = Wish { item: label.clone(), to, token: theirs, keep, by };
+            Handing::may_move(&*site.desk, &wish).await.map_err(holder)?;
             let now = site.now_text();
             let begun = site.desk.work(move |archive| Ok(Handing::begin(archive.holdings(), wish, now)));
             begun.await.map_err(refused)?.map_err(holder)?;

@@ -72,7 +72,12 @@ impl Asks<'_> {
             self.may_have(Kind::Text).map_err(|_| problem.clone())?;
         }
         let held = match Held::of(holdings, self.holding, open.is_ok()) {
-            Ok(held) => held.ok_or_else(|| self.nothing())?,
+            Ok(Some(held)) => held,
+            // It is recorded, and not in the tree.
+            Ok(None) => {
+                let label = self.holding.item.labels.primary().to_owned();
+                return damaged(ArchiveError::Lost { label });
+            }
             Err(error) => return damaged(error),
         };
         let caching = if self.is_public() && open.is_ok() { "no-cache" } else { "private, no-cache" };
@@ -165,6 +170,7 @@ impl Asks<'_> {
 fn damaged(error: ArchiveError) -> Result<Response, Problem> {
     match error {
         ArchiveError::DamagedObject { .. }
+        | ArchiveError::Lost { .. }
         | ArchiveError::Keep(
             KeepError::DamagedInventory { .. }
             | KeepError::MissingFile { .. }

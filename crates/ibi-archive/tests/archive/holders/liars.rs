@@ -124,17 +124,34 @@ async fn other_bytes_than_the_inventory_promises_are_damage() {
         let other = report.holders.into_iter().next().unwrap();
         (other.equal, other.damaged, other.unread, report.alarms.len())
     };
-    let good = liar(held.clone(), |_| noise(LARGE + 7).into_response()).await;
+    let root = held.file("inventory.json").unwrap();
+    let lying = async |file: fn() -> Response| {
+        let (held, root) = (held.clone(), root.clone());
+        let answer = move |request: &Request| match request.uri().path().ends_with("inventory.json") {
+            true => root.clone().into_response(),
+            false => file(),
+        };
+        liar(held, answer).await
+    };
+    let good = lying(|| noise(LARGE + 7).into_response()).await;
     assert_eq!(audited(good).await, (true, Vec::new(), None, 0));
-    let mut other = noise(LARGE + 7);
-    other[LARGE] ^= 1;
-    let flipped = liar(held.clone(), move |_| other.clone().into_response()).await;
-    let endless = liar(held.clone(), |_| Body::new(Endless).into_response()).await;
-    let gone = liar(held.clone(), not_here).await;
-    let short = liar(held, |_| "x".into_response()).await;
-    for lying in [flipped, endless, gone, short] {
-        assert_eq!(audited(lying).await, (true, vec![path.clone()], None, 1));
+    let flipped = || {
+        let mut other = noise(LARGE + 7);
+        other[LARGE] ^= 1;
+        other.into_response()
+    };
+    let gone = || ibi_http::Problem::not_found("no").into_response();
+    let files: [fn() -> Response; 4] =
+        [flipped, || Body::new(Endless).into_response(), gone, || "x".into_response()];
+    for file in files {
+        assert_eq!(audited(lying(file).await).await, (true, vec![path.clone()], None, 1));
     }
+    // The inventory of a version.
+    let forged = liar(held.clone(), |request| match request.uri().path().ends_with("inventory.json") {
+        true => "{}".into_response(),
+        false => noise(LARGE + 7).into_response(),
+    });
+    assert_eq!(audited(forged.await).await, (true, vec!["v2/inventory.json".to_owned()], None, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! `ibi archive transfer` and `drop`.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use ibi_archive::holders::handing::{Handing, Wish};
@@ -19,7 +20,7 @@ pub(crate) fn transfer(command: &Transfer) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let Some(to) = &command.to else { return word(command) };
     // Before anything is asked for.
-    open_to_read(&data)?;
+    let here = Mutex::new(open_to_read(&data)?);
     if !borrow::is_on_line(&data) {
         return Err(Failure::NotSure(format!(
             "this Archive is not on line, and the taker fetches the item from it: start `ibi archive serve --data {}`, then \
@@ -32,6 +33,8 @@ pub(crate) fn transfer(command: &Transfer) -> Result<Answer, Failure> {
     let token = holders::token(&command.theirs)?;
     let keep = command.keep == Keep::Copy;
     let wish = Wish { item: command.ibi.clone(), to: to.clone(), token, keep, by: who() };
+    holders::waiting(async { Ok(Handing::may_move(&here, &wish).await?) })?;
+    drop(here);
     // Borrowed for a moment: a server of this folder goes on meanwhile.
     let handing = Handing::begin(open(&data)?.holdings(), wish, now)?;
     say(format_args!("handing over to {}; if you stop this command, it goes on by itself", handing.to));

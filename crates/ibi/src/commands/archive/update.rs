@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ibi_archive::deposit::Source;
-use ibi_archive::holders::peer::Peer;
+use ibi_archive::holders::peer::{Peer, PeerError};
 use ibi_archive::keep::{Role, State};
 
 use crate::cli::archive::Update;
@@ -70,10 +70,10 @@ fn nobody_else(data: &Path, label: &str) -> Result<(), Failure> {
             "{url} says that it has the Original of {label}, and there is one in the world: its operator hands it over with `ibi archive \
              transfer`. If that Archive is wrong, say --yes"
         ))),
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) | Err(_) => {
-            say(format_args!("{url} could not be asked whether it has the Original"));
-            Ok(())
-        }
+        Ok(Ok(_) | Err(PeerError::Unknown { .. } | PeerError::Gone { .. })) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(Failure::NotSure(format!(
+            "{url} does not say whether it has the Original of {label}, and there is one in the world: try again when it is on line. If it \
+             has not, say --yes"
+        ))),
     }
 }
