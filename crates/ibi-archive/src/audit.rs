@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha512};
 
 use crate::ArchiveError;
 use crate::archive::{Holdings, whole_second};
-use crate::holders::whole::cut_back;
+use crate::holders::whole::is_version;
 use crate::mint::clock::{Clock, SystemClock};
 use crate::object::short;
 
@@ -229,15 +229,11 @@ impl Look<'_, '_> {
         if let Some((inventory, digest)) = trusted.or(head) {
             for version in inventory.versions.keys() {
                 let names = [format!("{version}/{INVENTORY}"), format!("{version}/{SIDECAR}")];
-                // The last version has the object's own; an earlier one, what that tells of it.
-                let is_so = self.inventory(&names[0], &names[1])?.is_none_or(|(earlier, found)| {
-                    if *version == inventory.head {
-                        found == digest
-                    } else {
-                        earlier == cut_back(&inventory, earlier.number()) && earlier.head == *version
-                    }
-                });
-                if !is_so {
+                let then = self.inventory(&names[0], &names[1])?;
+                let is_so = |(then, found): (Inventory, String)| {
+                    is_version((&inventory, &digest), version, (&then, &found))
+                };
+                if !then.is_none_or(is_so) {
                     self.found(&names[0], Wrong::Changed);
                 }
                 known.extend(names);

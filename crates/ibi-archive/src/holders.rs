@@ -49,10 +49,11 @@ pub(crate) fn sweep(data: &std::path::Path, now: i64) {
         let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
         i64::try_from(since.as_secs()).ok()
     };
-    for folder in std::fs::read_dir(data.join("service/copies")).into_iter().flatten().flatten() {
-        let within = std::fs::read_dir(folder.path()).into_iter().flatten().flatten();
-        let last = within.filter_map(|file| changed(&file.path())).max().or_else(|| changed(&folder.path()));
-        if last.is_some_and(|last| last < now - WEEK) {
+    let is_old = |path: &std::path::Path| changed(path).is_some_and(|changed| changed < now - WEEK);
+    let entries = |path: &std::path::Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+    // The files of one that grows are not looked at: there may be many.
+    for folder in entries(&data.join("service/copies")).filter(|folder| is_old(&folder.path())) {
+        if entries(&folder.path()).all(|file| is_old(&file.path())) {
             tracing::info!(folder = %folder.path().display(), "a copy that nobody went on with is thrown away");
             // Left behind, it is found next time.
             let _ = fetch::clear(&folder.path());

@@ -225,16 +225,12 @@ pub(crate) fn is_made(
     if entry.verb == Verb::Drop {
         return Ok(!content.exists(&entry.path)?);
     }
-    // A damaged inventory of a version does not undo what the object's own tells.
-    if content
-        .head(&entry.path)
-        .is_ok_and(|head| head.is_some_and(|head| short(&head.digest) == entry.inventory))
-    {
-        return settled.map(|()| true).map_err(Into::into);
-    }
+    let is_it = |digest: &str| short(digest) == entry.inventory;
     let found = settled.and_then(|()| content.version(&entry.path, entry.version));
     match found {
-        Ok(found) => Ok(found.is_some_and(|digest| short(&digest) == entry.inventory)),
+        Ok(Some(digest)) if is_it(&digest) => Ok(true),
+        // A damaged inventory of a version does not undo what the object's own tells.
+        Ok(_) => Ok(content.head(&entry.path)?.is_some_and(|head| is_it(&head.digest))),
         Err(KeepError::DamagedInventory { .. }) => Ok(true),
         Err(error) => Err(error.into()),
     }

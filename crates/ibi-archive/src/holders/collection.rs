@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Outcome {
     /// The item.
     pub item: String,
-    /// Where it was looked at.
+    /// Who was asked for it; who has it now may be another, to whom that one handed it over.
     pub source: String,
     /// How what was here stood to what was there.
     #[serde(skip_serializing_if = "Option::is_none")]

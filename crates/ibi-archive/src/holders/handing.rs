@@ -12,7 +12,7 @@ use super::HolderError;
 use super::copy::Here;
 use super::handover::Step;
 use super::messages::Standing;
-use super::peer::{Peer, PeerError};
+use super::peer::Peer;
 use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::item::Spelling;
@@ -133,12 +133,8 @@ impl Handing {
             Ok(granted.map(|(_, to)| (to, taker)))
         });
         let Some((to, taker)) = known? else { return Ok(()) };
-        let asked = tokio::time::timeout(PATIENCE, peer.held(&wish.item)).await;
-        let held = asked.unwrap_or_else(|_| {
-            let why = format!("nothing came for {} s", PATIENCE.as_secs());
-            Err(PeerError::Silent { url: peer.url().to_owned(), why })
-        });
-        match Some(held?.archive) == taker {
+        let held = peer.held_within(PATIENCE, &wish.item).await?;
+        match Some(held.archive) == taker {
             true => Ok(()),
             false => Err(ArchiveError::Granted { label: wish.item.clone(), to }.into()),
         }
@@ -147,19 +143,15 @@ impl Handing {
     /// Refuses what is to be said of a restored Archive as long as it has not heard how hand-overs ended that were offered when the
     /// backup was made. One that was granted goes on.
     pub fn none_open(holdings: &Holdings) -> Result<(), ArchiveError> {
-        let mut open = None;
-        for handing in Self::all(holdings.data())?.into_iter().filter(|handing| !handing.failed) {
-            if !holdings.was_granted(&handing.handover)? {
-                open = Some(handing);
+        for Self { item, to, handover, failed, .. } in Self::all(holdings.data())? {
+            if holdings.is_restored() && !failed && !holdings.was_granted(&handover)? {
+                return Err(ArchiveError::NotHandedOver(format!(
+                    "{item} was being handed over to {to} when the backup was made, and how that ended is not known yet: put this Archive \
+                     on line (`ibi archive serve`), and it asks; or, if nobody can be asked any more, `ibi archive transfer {item} --cancel`"
+                )));
             }
         }
-        match open.filter(|_| holdings.is_restored()) {
-            None => Ok(()),
-            Some(Self { item, to, .. }) => Err(ArchiveError::NotHandedOver(format!(
-                "{item} was being handed over to {to} when the backup was made, and how that ended is not known yet: put this Archive on \
-                 line (`ibi archive serve`), and it asks; or, if nobody can be asked any more, `ibi archive transfer {item} --cancel`"
-            ))),
-        }
+        Ok(())
     }
 
     /// All that are not over, in order of their names.

@@ -266,6 +266,14 @@ impl Peer {
         Ok(held)
     }
 
+    /// The same, from who is not waited for longer than this.
+    pub async fn held_within(&self, patience: Duration, label: &str) -> Result<Held, PeerError> {
+        tokio::time::timeout(patience, self.held(label)).await.unwrap_or_else(|_| {
+            let why = format!("nothing came for {} s", patience.as_secs());
+            Err(PeerError::Silent { url: self.url.clone(), why })
+        })
+    }
+
     /// A file of an object. Who has its beginning gives the length of that and the SHA-512 of the whole; what comes then goes
     /// on from there if the file is still the same, or begins anew.
     pub async fn file(

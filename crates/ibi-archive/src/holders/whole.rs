@@ -154,6 +154,19 @@ pub fn cut_back(inventory: &Inventory, version: u32) -> Inventory {
     then
 }
 
+/// Whether an inventory is that of a version of an object, each told with its digest: the last version has the object's own, an
+/// earlier one what that tells of it.
+pub fn is_version(
+    (own, digest): (&Inventory, &str),
+    version: &str,
+    (then, found): (&Inventory, &str),
+) -> bool {
+    match version == own.head {
+        true => found == digest,
+        false => number(version).is_some_and(|number| *then == cut_back(own, number)),
+    }
+}
+
 /// Checks the inventories of v1 and all that follow, of the item with this label or path; gives the last.
 pub fn check(label: &str, inventories: &[Vec<u8>]) -> Result<Inventory, WholeError> {
     let count = inventories.len();

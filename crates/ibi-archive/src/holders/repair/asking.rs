@@ -38,11 +38,7 @@ pub(super) async fn ask(asked: Vec<Asked>, label: &str) -> Vec<(Asked, Result<He
         {
             let label = label.to_owned();
             busy.spawn(async move {
-                let held = tokio::time::timeout(PATIENCE, asked.peer.held(&label)).await;
-                let held = held.unwrap_or_else(|_| {
-                    let why = format!("nothing came for {} s", PATIENCE.as_secs());
-                    Err(PeerError::Silent { url: asked.peer.url().to_owned(), why })
-                });
+                let held = asked.peer.held_within(PATIENCE, &label).await;
                 (number, asked, held)
             });
         }

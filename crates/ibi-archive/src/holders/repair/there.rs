@@ -11,7 +11,7 @@ use crate::holders::copy::small;
 use crate::holders::fetch;
 use crate::holders::held::Held;
 use crate::holders::peer::{Peer, PeerError};
-use crate::holders::whole::cut_back;
+use crate::holders::whole::is_version;
 
 /// How long a file may take: so long, and longer by its length at this rate, in bytes a second.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,14 +49,16 @@ pub(super) async fn read(
         Err(error) => return There { unread: Some(error), ..there },
     };
     for number in 1..=inventory.number() {
-        // The last version has the object's own; an earlier one, what that tells of it.
-        let file = format!("v{number}/{INVENTORY}");
+        let version = format!("v{number}");
+        let file = format!("{version}/{INVENTORY}");
         let is_good = match timeout(PATIENCE, fetch::inventory(peer, held, &file)).await {
-            Ok(Ok(bytes)) if number == inventory.number() => Inventory::digest(&bytes) == held.inventory,
-            Ok(Ok(bytes)) => Inventory::parse(&bytes).is_ok_and(|then| then == cut_back(&inventory, number)),
-            Ok(Err(_)) | Err(_) => match timeout(PATIENCE, peer.held(&held.item)).await {
-                Ok(Ok(_)) => false,
-                _ => return There::unread("it does not answer any more"),
+            Ok(Ok(bytes)) => Inventory::parse(&bytes).is_ok_and(|then| {
+                is_version((&inventory, &held.inventory), &version, (&then, &Inventory::digest(&bytes)))
+            }),
+            // As below.
+            Ok(Err(_)) | Err(_) => match peer.held_within(PATIENCE, &held.item).await {
+                Ok(_) => false,
+                Err(error) => return There::unread(&error.to_string()),
             },
         };
         if !is_good {
@@ -71,9 +73,9 @@ pub(super) async fn read(
             let is_good = match whole {
                 Ok(Ok(found)) => found.as_deref() == Some(digest),
                 // It told of the item just now: either it has gone meanwhile, or this file is the trouble.
-                Ok(Err(error)) => match timeout(PATIENCE, peer.held(&held.item)).await {
-                    Ok(Ok(_)) => false,
-                    _ => return There { unread: Some(error.to_string()), ..there },
+                Ok(Err(error)) => match peer.held_within(PATIENCE, &held.item).await {
+                    Ok(_) => false,
+                    Err(_) => return There { unread: Some(error.to_string()), ..there },
                 },
                 Err(_) => {
                     let why = format!("{} gives {file} too slowly: it was not read whole", peer.url());

@@ -64,14 +64,13 @@ fn nobody_else(data: &Path, label: &str) -> Result<(), Failure> {
         return Ok(());
     };
     let peer = Peer::new(&url, None)?;
-    let asked = holders::waiting(async { Ok(tokio::time::timeout(PATIENCE, peer.held(label)).await) })?;
-    match asked {
-        Ok(Ok(held)) if held.state == State::Original => Err(Failure::NotSure(format!(
+    match holders::waiting(async { Ok(peer.held_within(PATIENCE, label).await) })? {
+        Ok(held) if held.state == State::Original => Err(Failure::NotSure(format!(
             "{url} says that it has the Original of {label}, and there is one in the world: its operator hands it over with `ibi archive \
              transfer`. If that Archive is wrong, say --yes"
         ))),
-        Ok(Ok(_) | Err(PeerError::Unknown { .. } | PeerError::Gone { .. })) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(Failure::NotSure(format!(
+        Ok(_) | Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => Ok(()),
+        Err(_) => Err(Failure::NotSure(format!(
             "{url} does not say whether it has the Original of {label}, and there is one in the world: try again when it is on line. If it \
              has not, say --yes"
         ))),
