@@ -5,6 +5,7 @@
 //! the journal looks at the tree and appends which of them are void.
 
 mod line;
+mod link;
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -15,11 +16,12 @@ use std::path::{Path, PathBuf};
 use crate::{KeepError, disk};
 
 pub use line::{Entry, State, Told, Verb};
+pub use link::{LinkKind, LinkStatement, LinkStatus};
 
-const TITLE: &str = "ibi journal, format 2\n";
+const TITLE: &str = "ibi journal, format 3\n";
 
-/// Of programs that knew less verbs and fields: as long as the other, and every line of it means the same.
-const OLDER: &str = "ibi journal, format 1\n";
+/// Of programs that knew fewer verbs and fields: as long as the other, and every line means the same.
+const OLDER_TITLES: [&str; 2] = ["ibi journal, format 1\n", "ibi journal, format 2\n"];
 
 /// A place in the journal, between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,10 +76,6 @@ impl Journal {
         if reading.torn > 0 {
             file.set_len(reading.end.place).map_err(KeepError::io("write", &path))?;
         }
-        // A program that knows format 1 alone would take new verbs for damage. One byte differs: there is no half of it.
-        if Self::has_title(&file, OLDER) {
-            file.write_all_at(TITLE.as_bytes(), 0).map_err(KeepError::io("write", &path))?;
-        }
         // What we found may have been written, and not be durable yet.
         file.sync_all().map_err(KeepError::not_durable(&path))?;
         let mut journal = Self { path, file, end: reading.end, stopped: false };
@@ -86,9 +84,23 @@ impl Journal {
         Ok(journal)
     }
 
-    fn has_title(file: &File, title: &str) -> bool {
-        let mut found = [0; TITLE.len()];
-        file.read_exact_at(&mut found, 0).is_ok() && found == title.as_bytes()
+    /// Whether its title is that of an older format.
+    pub fn is_older(&self) -> bool {
+        has_older_title(&self.file)
+    }
+
+    /// Whether the journal of a data folder has the title of an older format.
+    pub fn is_older_in(data: &Path) -> bool {
+        File::open(path(data)).is_ok_and(|file| has_older_title(&file))
+    }
+
+    /// Gives it the title of this format, once all is in it that the format promises. A program that
+    /// knows only older formats would take new verbs for damage. One byte differs: there is no half
+    /// of it.
+    pub fn renew_title(&self) -> Result<(), KeepError> {
+        let written = self.file.write_all_at(TITLE.as_bytes(), 0);
+        written.map_err(KeepError::io("write", &self.path))?;
+        self.file.sync_data().map_err(KeepError::not_durable(&self.path))
     }
 
     /// Behind the last line.
@@ -201,8 +213,15 @@ fn path(data: &Path) -> PathBuf {
     data.join("journal")
 }
 
+fn has_older_title(file: &File) -> bool {
+    let mut found = [0; TITLE.len()];
+    let read = file.read_exact_at(&mut found, 0);
+    read.is_ok() && OLDER_TITLES.iter().any(|title| found == title.as_bytes())
+}
+
 fn check_title(line: &[u8], path: &Path) -> Result<(), KeepError> {
-    if line == TITLE.as_bytes() || line == OLDER.as_bytes() {
+    let older = OLDER_TITLES.iter().any(|title| line == title.as_bytes());
+    if older || line == TITLE.as_bytes() {
         Ok(())
     } else if line.starts_with(b"ibi journal, format ") {
         Err(KeepError::NewerFormat { path: path.to_owned() })

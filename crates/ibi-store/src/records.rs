@@ -4,8 +4,9 @@ mod memory;
 mod sqlite;
 
 use crate::KeepError;
-use crate::journal::{Entry, Position, State};
+use crate::journal::{Entry, LinkStatement, LinkStatus, Position, State};
 
+pub use crate::journal::LinkKind;
 pub use memory::MemoryRecords;
 pub use sqlite::{Loader, SqliteRecords, Standing};
 
@@ -69,14 +70,8 @@ pub struct FileRecord {
     pub blocks: Vec<u8>,
 }
 
-/// The kind of a link to another item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LinkKind {
-    /// Translation of.
-    Translation,
-    /// Next edition of.
-    Edition,
-}
+/// A statement about a link, with the number of its line and its place in it.
+pub type PlacedStatement = ((u64, u64), LinkStatement);
 
 /// A link from an item to a label, which may be of an item that is not here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,8 +145,25 @@ pub trait Records: Send {
     /// Where an item links to.
     fn links(&self, path: &str) -> Result<Vec<LinkRecord>, KeepError>;
 
+    /// Items that link to others, in order of their paths, after one.
+    fn linking(&self, after: &str, limit: usize) -> Result<Vec<String>, KeepError>;
+
     /// Items that link to a label.
     fn linked(&self, kind: LinkKind, to: &str) -> Result<Vec<String>, KeepError>;
+
+    /// All statements about links of a kind to an older item, by a label of it, in order of their lines.
+    fn links_to_older(&self, kind: LinkKind, older: &str) -> Result<Vec<LinkStatement>, KeepError>;
+
+    /// All statements about links of a kind from a newer item, likewise.
+    fn links_from_newer(&self, kind: LinkKind, newer: &str) -> Result<Vec<LinkStatement>, KeepError>;
+
+    /// Statements that say so in order of their lines, after one and a number in it; each with that place.
+    fn link_statements(
+        &self,
+        status: Option<LinkStatus>,
+        after: (u64, u64),
+        limit: usize,
+    ) -> Result<Vec<PlacedStatement>, KeepError>;
 
     /// The item that a request made.
     fn made_by(&self, key: &str) -> Result<Option<String>, KeepError>;
@@ -169,6 +181,9 @@ pub trait Records: Send {
 
     /// Paths to which something happened, and where no item is recorded, though it was not dropped.
     fn lost(&self) -> Result<Vec<String>, KeepError>;
+
+    /// Writes which change was the last to an item that it left as it was.
+    fn touch(&self, path: &str, change: u64) -> Result<(), KeepError>;
 
     /// Writes something that happened.
     fn happened(&self, entry: &Entry) -> Result<(), KeepError>;

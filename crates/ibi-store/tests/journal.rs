@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use ibi_store::journal::{Entry, Position, State, Told, Verb};
+use ibi_store::journal::{Entry, LinkKind, LinkStatement, LinkStatus, Position, State, Told, Verb};
 use ibi_store::{Journal, KeepError, Tree};
 use proptest::prelude::*;
 
@@ -35,6 +35,27 @@ fn entry(change: u64, batch: u64, note: &str) -> Entry {
         key: Some("table:1".to_owned()),
         note: Some(note.to_owned()),
         record: Some(format!("{{\"note\": {note:?}}}")),
+        links: vec![link(note)],
+        depends_on: Some(change),
+    }
+}
+
+fn link(note: &str) -> LinkStatement {
+    LinkStatement {
+        kind: LinkKind::Edition,
+        older: "test/a/2026/01.01.00.01".to_owned(),
+        newer: "test/a/2026/01.01.00.02".to_owned(),
+        status: LinkStatus::Withdrawn,
+        counter: 7,
+        older_labels: vec!["test/a/2026/01.01.00.01".to_owned()],
+        newer_labels: vec![note.to_owned()],
+        older_language: None,
+        newer_language: Some("pt-BR".to_owned()),
+        created: "2026-11-15T23:22:14Z".to_owned(),
+        removed: true,
+        unstated: true,
+        archive: Some("test/b/2026/01.01.00.00".to_owned()),
+        receipt: Some("00".to_owned()),
     }
 }
 
@@ -141,7 +162,7 @@ fn a_journal_can_be_followed_from_any_line() {
     assert_eq!(told, [Told::Entry(Box::new(entry(2, 2, "second")))]);
     fs::write(data.path().join("journal"), "ibi journal, format 1\n").unwrap();
     assert!(matches!(read(data.path(), place), Err(KeepError::JournalBehind { .. })));
-    fs::write(data.path().join("journal"), "ibi journal, format 3\n").unwrap();
+    fs::write(data.path().join("journal"), "ibi journal, format 4\n").unwrap();
     assert!(matches!(read(data.path(), Position::START), Err(KeepError::NewerFormat { .. })));
     fs::remove_file(data.path().join("journal")).unwrap();
     assert!(matches!(read(data.path(), Position::START), Err(KeepError::NoJournal { .. })));
@@ -163,14 +184,17 @@ fn verbs(told: &[Told]) -> Vec<&str> {
 }
 
 #[test]
-fn the_frozen_sample_of_format_1_is_still_read_and_is_format_2_once_it_is_open() {
+fn the_frozen_sample_of_format_1_is_still_read_and_gets_the_title_of_today() {
     let data = sample("journal-1");
     let (told, reading) = read(data.path(), Position::START).unwrap();
     assert_eq!(verbs(&told), ["deposit", "deposit", "deposit", "void", "update", "remove", "declare"]);
     assert_eq!(reading.end.next, 8);
-    drop(Journal::open(data.path(), &reading).unwrap());
+    let journal = Journal::open(data.path(), &reading).unwrap();
+    assert!(journal.is_older());
+    journal.renew_title().unwrap();
+    assert!(!journal.is_older());
     let text = fs::read_to_string(data.path().join("journal")).unwrap();
-    assert!(text.starts_with("ibi journal, format 2\n"), "older programs refuse it as newer");
+    assert!(text.starts_with("ibi journal, format 3\n"), "older programs refuse it as newer");
     assert_eq!(read(data.path(), Position::START).unwrap().0, told, "and nothing else differs");
 }
 
@@ -184,4 +208,16 @@ fn the_frozen_sample_of_format_2_is_still_read() {
     assert!(copy.past.as_deref().is_some_and(|past| past.contains("deposit")));
     let Told::Entry(grant) = &told[4] else { panic!("{told:?}") };
     assert_eq!((grant.to.as_deref(), grant.epoch), (Some("http://archive.library.org.br:8080"), 3));
+}
+
+#[test]
+fn the_frozen_sample_of_format_3_is_still_read() {
+    let data = sample("journal-3");
+    let (told, _) = read(data.path(), Position::START).unwrap();
+    assert_eq!(verbs(&told), ["deposit", "deposit", "link"]);
+    let Told::Entry(entry) = &told[2] else { panic!("{told:?}") };
+    assert_eq!(entry.depends_on, Some(2));
+    let [link] = &entry.links[..] else { panic!("{entry:?}") };
+    assert_eq!((link.kind, link.status, link.counter), (LinkKind::Edition, LinkStatus::Accepted, 1));
+    assert_eq!(link.newer_language.as_deref(), Some("en"));
 }

@@ -1,7 +1,7 @@
 //! What every store of records must do: exactly what [`MemoryRecords`] does, whatever is done to it.
 
 use crate::KeepError;
-use crate::journal::{Entry, Position, State, Verb};
+use crate::journal::{Entry, LinkStatement, LinkStatus, Position, State, Verb};
 use crate::records::{
     FileRecord, Full, LabelRecord, LinkKind, LinkRecord, MemoryRecords, Record, Records, Role,
 };
@@ -75,6 +75,7 @@ fn step(store: &dyn Records, model: &dyn Records, chance: &mut Chance, change: u
             }
         }
         0 => both.iter().for_each(|records| records.forget(&path(number)).unwrap()),
+        2 => both.iter().for_each(|records| records.touch(&path(number), change).unwrap()),
         1 => {
             let gone = [chance.below(change + 1), chance.below(change + 1)];
             both.iter().for_each(|records| records.did_not_happen(&gone).unwrap());
@@ -156,6 +157,27 @@ fn entry(number: u64, change: u64, chance: &mut Chance) -> Entry {
         to: None,
         past: None,
         record: None,
+        links: (0..chance.below(3)).map(|_| statement(chance)).collect(),
+        depends_on: None,
+    }
+}
+
+fn statement(chance: &mut Chance) -> LinkStatement {
+    LinkStatement {
+        kind: [LinkKind::Translation, LinkKind::Edition][chance.below(2) as usize],
+        older: path_of(chance),
+        newer: path_of(chance),
+        status: [LinkStatus::Proposed, LinkStatus::Accepted][chance.below(2) as usize],
+        counter: chance.below(5),
+        older_labels: Vec::new(),
+        newer_labels: vec![path_of(chance)],
+        older_language: None,
+        newer_language: None,
+        created: String::new(),
+        removed: chance.below(2) == 0,
+        unstated: false,
+        archive: None,
+        receipt: None,
     }
 }
 
@@ -167,6 +189,7 @@ fn compare(store: &dyn Records, model: &dyn Records, chance: &mut Chance) {
     assert_eq!(store.list("", 100).unwrap(), model.list("", 100).unwrap());
     assert_eq!(store.list(&after, limit).unwrap(), model.list(&after, limit).unwrap());
     assert_eq!(store.changes(0, 100).unwrap(), model.changes(0, 100).unwrap());
+    assert_eq!(store.linking(&after, limit).unwrap(), model.linking(&after, limit).unwrap());
     for number in 0..=PATHS {
         let path = path(number);
         assert_eq!(store.item(&path).unwrap(), model.item(&path).unwrap());
@@ -179,6 +202,10 @@ fn compare(store: &dyn Records, model: &dyn Records, chance: &mut Chance) {
         assert_eq!(store.links(&path).unwrap(), model.links(&path).unwrap());
         for kind in [LinkKind::Translation, LinkKind::Edition] {
             assert_eq!(store.linked(kind, &path).unwrap(), model.linked(kind, &path).unwrap());
+            let older = store.links_to_older(kind, &path).unwrap();
+            assert_eq!(older, model.links_to_older(kind, &path).unwrap());
+            let newer = store.links_from_newer(kind, &path).unwrap();
+            assert_eq!(newer, model.links_from_newer(kind, &path).unwrap());
         }
         let names = [
             path.clone(),
@@ -192,6 +219,13 @@ fn compare(store: &dyn Records, model: &dyn Records, chance: &mut Chance) {
         }
         let canonical = &names[3];
         assert_eq!(store.find("no/such", canonical).unwrap(), model.find("no/such", canonical).unwrap());
+    }
+    for status in [None, Some(LinkStatus::Proposed), Some(LinkStatus::Refused)] {
+        let all = store.link_statements(status, (0, 0), 1000).unwrap();
+        assert_eq!(all, model.link_statements(status, (0, 0), 1000).unwrap());
+        let place = (chance.below(ROUNDS * 10), chance.below(2));
+        let page = store.link_statements(status, place, 3).unwrap();
+        assert_eq!(page, model.link_statements(status, place, 3).unwrap());
     }
     for change in 0..20 {
         let key = format!("key{}", chance.below(ROUNDS * 10) + change);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
+use super::link::LinkStatement;
 use crate::text::hex;
 
 /// Something that happened to an item here.
@@ -43,6 +44,10 @@ pub struct Entry {
     /// What is recorded of the version that this leaves, as the Archive writes it: bound to the version by the inventory's
     /// digest, so that the index is made anew without reading every object. In the journal only, and not of large items.
     pub record: Option<String>,
+    /// What is said of links between this item and others (clause 2.4).
+    pub links: Vec<LinkStatement>,
+    /// The number of a line of the same batch without which this one is void.
+    pub depends_on: Option<u64>,
 }
 
 macro_rules! words {
@@ -106,6 +111,8 @@ words! {
         Drop "drop",
         /// Files that were damaged were put right from another Archive.
         Repair "repair",
+        /// Something was said of its links to other items.
+        Link "link",
     }
 }
 
@@ -140,6 +147,10 @@ pub(super) fn of(entry: &Entry) -> String {
         ("past", entry.past.as_ref()),
         ("record", entry.record.as_ref()),
     ];
+    // Texts and numbers: nothing that JSON could refuse.
+    let links = serde_json::to_string(&entry.links).ok().filter(|_| !entry.links.is_empty());
+    let depends_on = entry.depends_on.map(|line| line.to_string());
+    let more = more.into_iter().chain([("links", links.as_ref()), ("depends-on", depends_on.as_ref())]);
     for (name, value) in fields.into_iter().chain(more) {
         if let Some(value) = value {
             let _ = write!(text, " {name}={}", escaped(value));
@@ -190,6 +201,11 @@ pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
         key: text("key").flatten(),
         note: text("note").flatten(),
         record: text("record").flatten(),
+        links: match text("links") {
+            Some(links) => serde_json::from_str(&links?).ok()?,
+            None => Vec::new(),
+        },
+        depends_on: field("depends-on").map(str::parse).transpose().ok()?,
     };
     Some((change, batch, Told::Entry(Box::new(entry))))
 }

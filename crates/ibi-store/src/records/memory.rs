@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::KeepError;
-use crate::journal::{Entry, Position, Verb};
-use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, Record, Records, Role};
+use crate::journal::{Entry, LinkStatement, LinkStatus, Position, Verb};
+use crate::records::{FileRecord, Found, Full, LinkKind, LinkRecord, PlacedStatement, Record, Records, Role};
 
 /// Records in memory.
 #[derive(Debug, Default)]
@@ -24,6 +24,14 @@ struct State {
 impl MemoryRecords {
     fn some<T>(&self, all: impl Fn(&Full) -> Option<T>) -> Vec<T> {
         self.state.borrow().items.values().filter_map(all).collect()
+    }
+}
+
+impl MemoryRecords {
+    fn statements(&self, wanted: impl Fn(&LinkStatement) -> bool) -> Vec<LinkStatement> {
+        let state = self.state.borrow();
+        let all = state.events.values().flat_map(|event| &event.links);
+        all.filter(|link| wanted(link)).cloned().collect()
     }
 }
 
@@ -90,7 +98,10 @@ impl Records for MemoryRecords {
     }
 
     fn events(&self, path: &str) -> Result<Vec<Entry>, KeepError> {
-        Ok(self.state.borrow().events.values().filter(|event| event.path == path).cloned().collect())
+        let state = self.state.borrow();
+        let events = state.events.values().filter(|event| event.path == path).cloned();
+        // Links are asked for by their own.
+        Ok(events.map(|event| Entry { links: Vec::new(), ..event }).collect())
     }
 
     fn last_event(&self, path: &str) -> Result<Option<Entry>, KeepError> {
@@ -104,11 +115,43 @@ impl Records for MemoryRecords {
         Ok(links)
     }
 
+    fn linking(&self, after: &str, limit: usize) -> Result<Vec<String>, KeepError> {
+        let mut paths = self.some(|item| {
+            let links = !item.links.is_empty() && item.record.path.as_str() > after;
+            links.then(|| item.record.path.clone())
+        });
+        paths.truncate(limit);
+        Ok(paths)
+    }
+
     fn linked(&self, kind: LinkKind, to: &str) -> Result<Vec<String>, KeepError> {
         Ok(self.some(|item| {
             let links = item.links.iter().any(|link| link.kind == kind && link.to == to);
             links.then(|| item.record.path.clone())
         }))
+    }
+
+    fn links_to_older(&self, kind: LinkKind, older: &str) -> Result<Vec<LinkStatement>, KeepError> {
+        Ok(self.statements(|link| link.kind == kind && link.older == older))
+    }
+
+    fn links_from_newer(&self, kind: LinkKind, newer: &str) -> Result<Vec<LinkStatement>, KeepError> {
+        Ok(self.statements(|link| link.kind == kind && link.newer == newer))
+    }
+
+    fn link_statements(
+        &self,
+        status: Option<LinkStatus>,
+        after: (u64, u64),
+        limit: usize,
+    ) -> Result<Vec<PlacedStatement>, KeepError> {
+        let state = self.state.borrow();
+        let all = state.events.values().flat_map(|event| {
+            event.links.iter().zip(0..).map(|(link, number)| ((event.change, number), link.clone()))
+        });
+        let all = all.filter(|(place, _)| *place > after);
+        let all = all.filter(|(_, link)| status.is_none_or(|status| status == link.status));
+        Ok(all.take(limit).collect())
     }
 
     fn made_by(&self, key: &str) -> Result<Option<String>, KeepError> {
@@ -145,6 +188,13 @@ impl Records for MemoryRecords {
         let lost =
             last.into_iter().filter(|(path, verb)| *verb != Verb::Drop && !state.items.contains_key(*path));
         Ok(lost.map(|(path, _)| path.clone()).collect())
+    }
+
+    fn touch(&self, path: &str, change: u64) -> Result<(), KeepError> {
+        if let Some(item) = self.state.borrow_mut().items.get_mut(path) {
+            item.record.change = change;
+        }
+        Ok(())
     }
 
     fn happened(&self, entry: &Entry) -> Result<(), KeepError> {

@@ -10,15 +10,17 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
 
-use crate::journal::{Entry, Position};
-use crate::records::{FileRecord, Found, Full, LabelRecord, LinkKind, LinkRecord, Record, Records, Role};
+use crate::journal::{Entry, LinkStatement, LinkStatus, Position};
+use crate::records::{
+    FileRecord, Found, Full, LabelRecord, LinkKind, LinkRecord, PlacedStatement, Record, Records, Role,
+};
 use crate::{KeepError, disk};
 pub use insert::Loader;
 use insert::{Insert, Table, happened_by};
-use rows::{event, file, number, record, role, standing};
+use rows::{event, file, number, record, role, standing, statement};
 
 /// The form of the tables. Another one is made anew, not migrated: nothing is kept here alone.
-const FORM: i64 = 3;
+const FORM: i64 = 4;
 
 // Texts of statements are put together at compile time: they are looked up by them at every call.
 macro_rules! record_columns {
@@ -69,6 +71,12 @@ const TABLES: &str = "
         version BIGINT NOT NULL, inventory TEXT NOT NULL, state TEXT NOT NULL, epoch BIGINT NOT NULL,
         agent TEXT NOT NULL, source TEXT, taker TEXT, request TEXT, note TEXT, past TEXT, PRIMARY KEY (path, change)) WITHOUT ROWID;
     CREATE INDEX event_request ON event (request) WHERE request IS NOT NULL;
+    CREATE TABLE statement (
+        change BIGINT NOT NULL, place BIGINT NOT NULL, kind BIGINT NOT NULL, older TEXT NOT NULL, newer TEXT NOT NULL,
+        status BIGINT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (change, place)) WITHOUT ROWID;
+    CREATE INDEX statement_older ON statement (older, kind);
+    CREATE INDEX statement_newer ON statement (newer, kind);
+    CREATE INDEX statement_status ON statement (status, change);
 ";
 
 /// An item that is recorded: the last thing that happened to it, and the inventory that it left.
@@ -384,9 +392,46 @@ impl Records for SqliteRecords {
         })
     }
 
+    fn linking(&self, after: &str, limit: usize) -> Result<Vec<String>, KeepError> {
+        let sql = "SELECT DISTINCT path FROM link WHERE path > ?1 ORDER BY path LIMIT ?2";
+        self.rows(sql, params![after, limit as i64], |row| row.get(0))
+    }
+
     fn linked(&self, kind: LinkKind, to: &str) -> Result<Vec<String>, KeepError> {
         let sql = "SELECT path FROM link WHERE target = ?1 AND kind = ?2 ORDER BY path";
         self.rows(sql, params![to, kind as i64], |row| row.get(0))
+    }
+
+    fn links_to_older(&self, kind: LinkKind, older: &str) -> Result<Vec<LinkStatement>, KeepError> {
+        let sql = "SELECT body FROM statement WHERE older = ?1 AND kind = ?2 ORDER BY change, place";
+        self.rows(sql, params![older, kind as i64], |row| statement(row, 0))
+    }
+
+    fn links_from_newer(&self, kind: LinkKind, newer: &str) -> Result<Vec<LinkStatement>, KeepError> {
+        let sql = "SELECT body FROM statement WHERE newer = ?1 AND kind = ?2 ORDER BY change, place";
+        self.rows(sql, params![newer, kind as i64], |row| statement(row, 0))
+    }
+
+    fn link_statements(
+        &self,
+        status: Option<LinkStatus>,
+        (change, place): (u64, u64),
+        limit: usize,
+    ) -> Result<Vec<PlacedStatement>, KeepError> {
+        let sql = match status {
+            Some(_) => {
+                "SELECT change, place, body FROM statement WHERE status = ?4 AND (change > ?1 OR (change = ?1 AND place > ?2))
+                 ORDER BY change, place LIMIT ?3"
+            }
+            None => {
+                "SELECT change, place, body FROM statement WHERE ?4 IS NULL AND (change > ?1 OR (change = ?1 AND place > ?2))
+                 ORDER BY change, place LIMIT ?3"
+            }
+        };
+        let status = status.map(|status| status as i64);
+        self.rows(sql, params![change as i64, place as i64, limit as i64, status], |row| {
+            Ok(((number(row, 0)?, number(row, 1)?), statement(row, 2)?))
+        })
     }
 
     fn made_by(&self, key: &str) -> Result<Option<String>, KeepError> {
@@ -412,12 +457,17 @@ impl Records for SqliteRecords {
         self.rows(sql, [], |row| row.get(0))
     }
 
+    fn touch(&self, path: &str, change: u64) -> Result<(), KeepError> {
+        self.run("UPDATE item SET change = ?2 WHERE path = ?1", params![path, change as i64]).map(drop)
+    }
+
     fn happened(&self, entry: &Entry) -> Result<(), KeepError> {
         happened_by(entry, &mut |into, values| self.run(into.sql(), values))
     }
 
     fn did_not_happen(&self, changes: &[u64]) -> Result<(), KeepError> {
         changes.iter().try_for_each(|change| {
+            self.run("DELETE FROM statement WHERE change = ?1", [*change as i64])?;
             self.run("DELETE FROM event WHERE change = ?1", [*change as i64]).map(drop)
         })
     }

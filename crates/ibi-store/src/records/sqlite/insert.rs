@@ -15,13 +15,14 @@ pub(super) enum Table {
     Link,
     File,
     Event,
+    Statement,
 }
 
 /// Runs an insertion, and tells how many rows it made.
 pub(super) type Insert<'a> = &'a mut dyn FnMut(Table, &[&dyn ToSql]) -> Result<usize, KeepError>;
 
 impl Table {
-    const ALL: [Self; 5] = [Self::Item, Self::Label, Self::Link, Self::File, Self::Event];
+    const ALL: [Self; 6] = [Self::Item, Self::Label, Self::Link, Self::File, Self::Event, Self::Statement];
 
     pub(super) const fn sql(self) -> &'static str {
         match self {
@@ -42,6 +43,10 @@ impl Table {
                 event_columns!(),
                 ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING"
             ),
+            Self::Statement => {
+                "INSERT INTO statement (change, place, kind, older, newer, status, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 ON CONFLICT DO NOTHING"
+            }
         }
     }
 }
@@ -49,7 +54,7 @@ impl Table {
 /// Records many, with statements that are held: looking them up each time costs a tenth as much as running them.
 pub struct Loader<'a> {
     records: &'a SqliteRecords,
-    statements: [Statement<'a>; 5],
+    statements: [Statement<'a>; 6],
 }
 
 impl Loader<'_> {
@@ -91,14 +96,24 @@ pub(super) fn happened_by(entry: &Entry, insert: Insert<'_>) -> Result<(), KeepE
         entry.note,
         entry.past
     ];
-    insert(Table::Event, parameters).map(drop)
+    insert(Table::Event, parameters)?;
+    for (link, place) in entry.links.iter().zip(0_i64..) {
+        // Texts and numbers: nothing that JSON could refuse.
+        let body = serde_json::to_string(link).unwrap_or_default();
+        let kind = link.kind as i64;
+        let status = link.status as i64;
+        let values = params![entry.change as i64, place, kind, link.older, link.newer, status, body];
+        insert(Table::Statement, values)?;
+    }
+    Ok(())
 }
 
 impl SqliteRecords {
     /// For recording many.
     pub fn loader(&self) -> Result<Loader<'_>, KeepError> {
         let prepare = |into: Table| self.0.prepare(into.sql());
-        let [item, label, link, file, event] = Table::ALL.map(prepare);
-        Ok(Loader { records: self, statements: [item?, label?, link?, file?, event?] })
+        let [item, label, link, file, event, statement] = Table::ALL.map(prepare);
+        let statements = [item?, label?, link?, file?, event?, statement?];
+        Ok(Loader { records: self, statements })
     }
 }

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 
 use super::Standing;
-use crate::journal::{Entry, State, Verb};
+use crate::journal::{Entry, LinkStatement, State, Verb};
 use crate::records::{FileRecord, Record, Role};
 
 pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
@@ -52,7 +52,13 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
         note: row.get(13)?,
         past: row.get(14)?,
         record: None,
+        links: Vec::new(),
+        depends_on: None,
     })
+}
+
+pub(super) fn statement(row: &Row<'_>, column: usize) -> rusqlite::Result<LinkStatement> {
+    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|_| unknown(row, column))
 }
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
