@@ -66,18 +66,21 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
     Ok(copied)
 }
 
-/// Copies what else the service keeps for itself, as far as there is any: counts and tokens. Drafts are not in a backup.
+/// Copies what else the service keeps for itself, as far as there is any: counts, tokens, the key of
+/// decisions about links and the Archives that are trusted. Drafts are not in a backup.
 fn copy_service(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     let state = "service/state.sqlite";
     if from.join(state).exists() {
         ServiceState::open(&from.join(state))?.copy(&to.join(state))?;
     }
-    let tokens = "service/tokens.json";
-    match fs::read(from.join(tokens)) {
-        Ok(bytes) => Ok(ibi_store::service::replace(&to.join(tokens), &bytes)?),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(ArchiveError::io("read", &from.join(tokens))(error)),
+    for file in ["service/tokens.json", "service/link-key", "service/trusted-archives"] {
+        match fs::read(from.join(file)) {
+            Ok(bytes) => ibi_store::service::replace(&to.join(file), &bytes)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(ArchiveError::io("read", &from.join(file))(error)),
+        }
     }
+    Ok(())
 }
 
 /// Copies the notes of hand-overs that are not over (`docs/formats/holders.md`), and no others.

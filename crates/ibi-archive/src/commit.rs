@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ibi_store::journal::{Entry, State, Verb};
+use ibi_store::journal::{Entry, LinkStatement, State, Verb};
 use ibi_store::ocfl::{Inventory, User, Version};
 use ibi_store::records::Record;
 use ibi_store::{KeepError, Publication, Staging};
@@ -11,6 +11,7 @@ use ibi_store::{KeepError, Publication, Staging};
 use crate::archive::{Archive, Holding};
 use crate::dublin_core::DublinCore;
 use crate::item::{Item, ItemFile};
+use crate::links::{LinkAuthority, link_entries, statements_of};
 use crate::object::{DESCRIPTION, DOC, METADATA, Object, short};
 use crate::{ArchiveError, carried, rules};
 
@@ -36,6 +37,18 @@ pub struct Prepared {
     pub(crate) mint: bool,
     /// The inventories of all its versions, if a whole object comes from another Archive.
     pub(crate) whole: Option<Vec<Vec<u8>>>,
+    /// Whose word counts for the links that it states.
+    pub(crate) authority: LinkAuthority,
+    /// What another Archive told of the item's links.
+    pub(crate) links: Vec<LinkStatement>,
+}
+
+impl Prepared {
+    /// The same, on the word of somebody who may not change every item here (clause 2.4, *Consent*).
+    #[must_use]
+    pub fn with_authority(self, authority: LinkAuthority) -> Self {
+        Self { authority, ..self }
+    }
 }
 
 /// The version that a change is based on.
@@ -76,6 +89,8 @@ struct Admitted {
     version: u32,
     inventory: Vec<u8>,
     entry: Entry,
+    /// What is said of the links that it states, beside the older items.
+    links: Vec<Entry>,
     instead: bool,
 }
 
@@ -112,9 +127,13 @@ impl Archive {
         self.mint_labels(changes)?;
         self.holdings.records.begin()?;
         let batch = self.journal.end().next;
+        let mut next = batch;
         for (index, (change, result)) in changes.iter_mut().zip(results).enumerate() {
-            match self.admit(change, index, batch, batch + admitted.len() as u64) {
-                Ok(change) => admitted.push(change),
+            match self.admit(change, index, batch, next) {
+                Ok(change) => {
+                    next += 1 + change.links.len() as u64;
+                    admitted.push(change);
+                }
                 // The index itself failed: nothing can be trusted to be recorded.
                 Err(error @ ArchiveError::Keep(KeepError::Index(_))) => return Err(error),
                 Err(error) => *result = Some(error),
@@ -140,7 +159,8 @@ impl Archive {
         })?;
         // From here on, only opening anew can tell what is on disk after an error.
         self.stopped = true;
-        let entries: Vec<Entry> = admitted.iter().map(|change| change.entry.clone()).collect();
+        let entries = admitted.iter().flat_map(|change| [&change.entry].into_iter().chain(&change.links));
+        let entries: Vec<Entry> = entries.cloned().collect();
         self.journal.append(&entries)?;
         self.holdings.content.publish(&publications)?;
         self.holdings.records.commit(self.journal.end())?;
@@ -165,6 +185,10 @@ impl Archive {
             }
         }
         let path = rules::check(holdings, change)?;
+        let before = match &change.base {
+            Some(base) => Some(holdings.item(&base.path)?.item),
+            None => None,
+        };
         let now = self.now().to_string();
         let bytes = match change.whole.as_ref().map(|whole| whole.last()) {
             Some(last) => last.cloned().unwrap_or_default(),
@@ -194,11 +218,20 @@ impl Archive {
             note: change.note.clone(),
             past: change.past.clone(),
             record: carried::write(&full),
+            links: std::mem::take(&mut change.links),
+            depends_on: None,
         };
+        let statements = statements_of(holdings, &change.item, before.as_ref(), &change.authority)?;
+        let numbers = (batch, number + 1);
+        let links = link_entries(self, statements, &change.by, numbers, Some(number))?;
         holdings.records.put(&full)?;
         holdings.records.happened(&entry)?;
+        for link in &links {
+            holdings.records.touch(&link.path, link.change)?;
+            holdings.records.happened(link)?;
+        }
         let instead = change.verb == Verb::Purge || (change.whole.is_some() && change.base.is_some());
-        Ok(Admitted { index, object: path, version, inventory: bytes, entry, instead })
+        Ok(Admitted { index, object: path, version, inventory: bytes, entry, links, instead })
     }
 
     /// Says when, and makes the inventory.

@@ -18,6 +18,7 @@ use crate::commit::{Prepared, StagedFile};
 use crate::dublin_core::{DublinCore, Element, Statement};
 use crate::item::{FORMAT, Item, ItemFile, Labels};
 use crate::language::Language;
+use crate::links::LinkAuthority;
 use crate::mint::{Edition, LONGEST_WAIT, Minter, Request};
 use crate::object::DOC;
 
@@ -53,6 +54,8 @@ pub struct Draft {
     pub key: Option<String>,
     /// Who deposits.
     pub by: String,
+    /// Whose word counts for the links that it states.
+    pub authority: LinkAuthority,
 }
 
 impl Draft {
@@ -71,6 +74,7 @@ impl Draft {
             transferable: true,
             key: None,
             by: by.to_owned(),
+            authority: LinkAuthority::Operator,
         }
     }
 }
@@ -174,6 +178,8 @@ impl Archive {
             mint: labels.is_none(),
             past: None,
             whole: None,
+            authority: draft.authority,
+            links: Vec::new(),
             item: Item {
                 format: FORMAT,
                 labels: labels.unwrap_or_default(),

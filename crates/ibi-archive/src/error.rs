@@ -178,14 +178,28 @@ pub enum ArchiveError {
         /// Where it would lead.
         to: String,
     },
-    /// Editions are a chain.
-    #[error("{of} has a next edition already, {edition}: make this the next edition of that")]
-    SecondEdition {
-        /// The earlier edition.
-        of: String,
-        /// Its next edition.
-        edition: String,
+    /// There is no link that this can be said of.
+    #[error(
+        "{newer} states no link to an item whose Original is here that this can be said of{}: `ibi archive links list` shows \
+         the links", .stands.map(|stands| format!(" (it is {stands})")).unwrap_or_default()
+    )]
+    NoSuchLink {
+        /// The newer item.
+        newer: String,
+        /// How the link stands, if there is one.
+        stands: Option<&'static str>,
     },
+    /// It states several links.
+    #[error("{newer} states several links: say to which item with `--of`, one of {}", .older.join(", "))]
+    SeveralLinks {
+        /// The newer item.
+        newer: String,
+        /// The older ones.
+        older: Vec<String>,
+    },
+    /// Other Archives propose more than an operator can look at.
+    #[error("too many proposals of links wait for the operator: they are not taken for now")]
+    TooManyProposals,
     /// Removed items stay so.
     #[error("{label} was removed: its label is never used again. Deposit the item anew, under a new label")]
     Removed {

@@ -46,6 +46,7 @@ mod error;
 mod export;
 pub mod holders;
 pub mod item;
+pub mod links;
 pub mod mint;
 mod object;
 pub mod rebuild;

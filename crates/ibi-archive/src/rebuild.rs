@@ -254,6 +254,8 @@ impl Compared<'_> {
             note: None,
             past: None,
             record: carried::write(&full),
+            links: Vec::new(),
+            depends_on: None,
         };
         self.records.put(&full)?;
         self.records.happened(&entry)?;

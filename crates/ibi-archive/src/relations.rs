@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ibi_protocol::{Language, Part, Relation};
-use ibi_store::journal::State;
-use ibi_store::records::{LinkKind, Role};
+use ibi_store::records::Role;
 
 use crate::archive::{Holding, Holdings};
-use crate::item::Spelling;
+use crate::item::Labels;
+use crate::links::{GroupMember, NextEdition};
 use crate::{ArchiveError, dublin_core};
 
 /// Steps that are followed from edition to edition, and items in one group of translations: far more than people make.
@@ -51,16 +51,13 @@ impl Led {
     }
 
     /// Its labels.
-    pub fn labels(&self) -> &crate::item::Labels {
+    pub fn labels(&self) -> &Labels {
         match self.what {
             What::Item => &self.holding.item.labels,
             What::Metadata { .. } => &self.holding.item.metadata,
         }
     }
 }
-
-/// An item in a language.
-type Translated = (Option<Language>, Arc<Holding>);
 
 /// A relation with its parameters, and what it leads to.
 pub type Offer = (Relation, Led);
@@ -72,6 +69,21 @@ pub struct Offers {
     pub whole: Vec<Offer>,
     /// Of its leading parts.
     pub leading: Vec<Offer>,
+    /// What it, or a leading part, leads to that is not here (clause 2.4, *Across Archives*).
+    pub elsewhere: Vec<(Relation, Labels)>,
+    /// Where the chain of editions goes on beyond what is here: the next edition of what the relation before
+    /// `.lastedition` leads to, as far as it is followed here.
+    pub next_editions: Vec<(Relation, Labels)>,
+}
+
+/// Where one part of a relation leads.
+enum Lead {
+    /// To something that is here.
+    Held(Led),
+    /// To an item that is not here.
+    Elsewhere(Labels),
+    /// To no last edition: the chain goes on with an item that is not here.
+    NextEdition(Labels),
 }
 
 /// The metadata formats that every item has.
@@ -84,28 +96,37 @@ impl Holdings {
         for part in wanted.parts() {
             let mut next = Vec::new();
             for (relation, led) in &offers.whole {
-                for (part, led) in self.step(led, part)? {
+                for (part, lead) in self.step(led, part)? {
                     let parts = relation.parts().iter().cloned().chain([part]).collect();
                     // Each part stands where the wanted one has it.
-                    let Ok(relation) = Relation::new(parts) else { continue };
-                    next.push((relation, led));
+                    let Ok(whole) = Relation::new(parts) else { continue };
+                    match lead {
+                        Lead::Held(led) => next.push((whole, led)),
+                        Lead::Elsewhere(labels) => offers.elsewhere.push((whole, labels)),
+                        Lead::NextEdition(labels) => offers.next_editions.push((relation.clone(), labels)),
+                    }
                 }
             }
             next.truncate(MOST_RELATIONS);
+            offers.elsewhere.truncate(MOST_RELATIONS);
+            offers.next_editions.truncate(MOST_RELATIONS);
             offers.leading.extend(offers.whole.into_iter().filter(|(relation, _)| !relation.is_empty()));
             offers.whole = next;
         }
         Ok(offers)
     }
 
-    fn step(&self, from: &Led, part: &Part) -> Result<Vec<(Part, Led)>, ArchiveError> {
+    fn step(&self, from: &Led, part: &Part) -> Result<Vec<(Part, Lead)>, ArchiveError> {
         match (part, &from.what) {
             (Part::LastEdition, What::Item) => {
-                let holding = self.last_edition(&from.holding)?;
-                Ok(vec![(part.clone(), Led { holding, what: What::Item })])
+                let lead = match self.last_edition(&from.holding)? {
+                    Ok(holding) => Lead::Held(Led { holding, what: What::Item }),
+                    Err(next) => Lead::NextEdition(next),
+                };
+                Ok(vec![(part.clone(), lead)])
             }
             // Metadata have no editions of their own: an item without a next edition is its own last one.
-            (Part::LastEdition, What::Metadata { .. }) => Ok(vec![(part.clone(), from.clone())]),
+            (Part::LastEdition, What::Metadata { .. }) => Ok(vec![(part.clone(), Lead::Held(from.clone()))]),
             (Part::Metadata(format), what) => {
                 let known = format.as_deref().is_none_or(|format| FORMATS.contains(&format));
                 let language = match what {
@@ -114,17 +135,18 @@ impl Holdings {
                 };
                 let what = What::Metadata { format: format.clone(), language };
                 let led = Led { holding: Arc::clone(&from.holding), what };
-                Ok(known.then(|| (part.clone(), led)).into_iter().collect())
+                Ok(known.then(|| (part.clone(), Lead::Held(led))).into_iter().collect())
             }
             (Part::Translation(wanted), What::Item) => {
-                let offered = self.translations(&from.holding)?.into_iter().filter(|(language, _)| {
-                    part.takes(&Part::Translation(*language)) || (wanted.is_none() && language.is_none())
+                let offered = self.translations(&from.holding)?.into_iter().filter(|member| {
+                    let language = member.language;
+                    part.takes(&Part::Translation(language)) || (wanted.is_none() && language.is_none())
                 });
-                Ok(offered
-                    .map(|(language, holding)| {
-                        (Part::Translation(language), Led { holding, what: What::Item })
-                    })
-                    .collect())
+                let lead = |member: GroupMember| match member.held {
+                    Some(holding) => Lead::Held(Led { holding, what: What::Item }),
+                    None => Lead::Elsewhere(member.labels),
+                };
+                Ok(offered.map(|member| (Part::Translation(member.language), lead(member))).collect())
             }
             (Part::Translation(_), What::Metadata { format, .. }) => {
                 let languages = languages_of(&from.holding.metadata);
@@ -133,86 +155,68 @@ impl Holdings {
                     .map(Part::Translation)
                     .filter(|offered| part.takes(offered))
                     .map(|offered| {
-                        let Part::Translation(language) = offered else { return (offered, from.clone()) };
+                        let Part::Translation(language) = offered else {
+                            return (offered, Lead::Held(from.clone()));
+                        };
                         let what = What::Metadata { format: format.clone(), language };
-                        (offered, Led { holding: Arc::clone(&from.holding), what })
+                        (offered, Lead::Held(Led { holding: Arc::clone(&from.holding), what }))
                     })
                     .collect())
             }
         }
     }
 
-    /// The next edition of an item, if it is here; of several the one deposited last.
-    pub fn next_edition(&self, of: &Holding) -> Result<Option<Holding>, ArchiveError> {
-        let next = self.linked(LinkKind::Edition, of)?;
-        let next = next.into_iter().filter(|next| next.path != of.path);
-        Ok(next.max_by(|a, b| (&a.item.created, a.change).cmp(&(&b.item.created, b.change))))
-    }
-
-    fn last_edition(&self, of: &Arc<Holding>) -> Result<Arc<Holding>, ArchiveError> {
+    /// The last edition of an item, as far as the chain is here; the next one, if it goes on elsewhere. A
+    /// removed edition leads on.
+    fn last_edition(&self, of: &Arc<Holding>) -> Result<Result<Arc<Holding>, Labels>, ArchiveError> {
         let mut last = Arc::clone(of);
         let mut seen = HashSet::from([last.path.clone()]);
-        while let Some(next) = self.next_edition(&last)? {
-            if seen.len() == MOST_ITEMS || !seen.insert(next.path.clone()) {
-                break;
+        loop {
+            match self.next_edition(&last)? {
+                None => return Ok(Ok(last)),
+                Some(NextEdition::Elsewhere(labels)) => return Ok(Err(labels)),
+                Some(NextEdition::Held(next)) => {
+                    if seen.len() == MOST_ITEMS || !seen.insert(next.path.clone()) {
+                        return Ok(Ok(last));
+                    }
+                    last = Arc::new(*next);
+                }
             }
-            last = Arc::new(next);
         }
-        Ok(last)
     }
 
-    /// All items tied to this one by *translation of*, by their languages: itself for its own, of two others in one
-    /// language the one deposited last. One without language is its own bare translation.
-    fn translations(&self, of: &Arc<Holding>) -> Result<Vec<Translated>, ArchiveError> {
-        let mut group = vec![Arc::clone(of)];
-        let mut seen = HashSet::from([of.path.clone()]);
-        let mut at = 0;
-        while let Some(member) = group.get(at).cloned() {
-            at += 1;
-            let mut near = self.linked(LinkKind::Translation, &member)?;
-            if let Some(original) = &member.item.translation_of {
-                near.extend(self.find(original).ok().map(|(holding, _)| holding));
-            }
-            for holding in near {
-                if group.len() < MOST_ITEMS && seen.insert(holding.path.clone()) {
-                    group.push(Arc::new(holding));
-                }
-            }
-        }
-        let mut offered: Vec<Translated> = Vec::new();
-        for member in group {
-            let language = member.item.language;
-            let itself = member.path == of.path;
-            match offered.iter_mut().find(|(offered, _)| *offered == language) {
+    /// Where the chain of editions of an item leaves this Archive, if it does.
+    pub(crate) fn last_edition_elsewhere(&self, of: &Arc<Holding>) -> Result<Option<Labels>, ArchiveError> {
+        Ok(self.last_edition(of)?.err())
+    }
+
+    /// The labels of the next edition of an item.
+    pub(crate) fn next_edition_labels(&self, of: &Holding) -> Result<Option<Labels>, ArchiveError> {
+        Ok(self.next_edition(of)?.map(|next| match next {
+            NextEdition::Held(next) => next.item.labels.clone(),
+            NextEdition::Elsewhere(labels) => labels,
+        }))
+    }
+
+    /// All items of this one's group of translations, by their languages: itself for its own, of two others in
+    /// one language the one deposited last. One without language is its own bare translation.
+    pub(crate) fn translations(&self, of: &Arc<Holding>) -> Result<Vec<GroupMember>, ArchiveError> {
+        let mut offered: Vec<GroupMember> = Vec::new();
+        for (place, member) in self.translation_group(of)?.into_iter().enumerate() {
+            let rank = |member: &GroupMember| {
+                let change = member.held.as_ref().map(|held| held.change);
+                (!member.removed, member.created.clone(), change)
+            };
+            match offered.iter().position(|known| known.language == member.language) {
                 // The item itself comes first, and stays.
-                Some((_, other)) if other.path != of.path => {
-                    let rank = |holding: &Holding| {
-                        (holding.state != State::Deleted, holding.item.created.clone(), holding.change)
-                    };
-                    if rank(&member) > rank(other) {
-                        *other = member;
-                    }
-                }
+                Some(0) => {}
+                Some(at) if rank(&member) > rank(&offered[at]) => offered[at] = member,
                 Some(_) => {}
-                None if itself || language.is_some() => offered.push((language, member)),
+                None if place == 0 || member.language.is_some() => offered.push(member),
                 None => {}
             }
         }
         Ok(offered)
-    }
-
-    /// Items that link to this one by any of its labels.
-    fn linked(&self, kind: LinkKind, to: &Holding) -> Result<Vec<Holding>, ArchiveError> {
-        let labels = to.item.labels.iter().chain(to.item.aliases.iter().map(String::as_str));
-        let mut paths = Vec::new();
-        for label in labels {
-            let Ok(spelling) = Spelling::parse(label) else { continue };
-            paths.extend(self.records.linked(kind, &spelling.canonical)?);
-        }
-        paths.sort_unstable();
-        paths.dedup();
-        paths.truncate(MOST_ITEMS);
-        paths.into_iter().map(|path| self.item(&path)).collect()
     }
 }
 

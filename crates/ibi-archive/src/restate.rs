@@ -1,6 +1,6 @@
 //! Changes of what an item is here, which leave its object as it is (clause 2.1), and taking a copy out of the tree.
 
-use ibi_store::journal::{Entry, State, Verb};
+use ibi_store::journal::{Entry, LinkStatement, State, Verb};
 
 use crate::ArchiveError;
 use crate::archive::{Archive, Holding};
@@ -18,11 +18,23 @@ pub(crate) struct Restated<'a> {
     pub(crate) key: Option<String>,
     pub(crate) note: Option<String>,
     pub(crate) past: Option<String>,
+    pub(crate) links: Vec<LinkStatement>,
 }
 
 impl<'a> Restated<'a> {
     pub(crate) fn new(verb: Verb, state: State, epoch: u64, by: &'a str) -> Self {
-        Self { verb, state, epoch, by, source: None, to: None, key: None, note: None, past: None }
+        Self {
+            verb,
+            state,
+            epoch,
+            by,
+            source: None,
+            to: None,
+            key: None,
+            note: None,
+            past: None,
+            links: Vec::new(),
+        }
     }
 }
 
@@ -99,6 +111,8 @@ impl Archive {
             note: restated.note,
             past: restated.past,
             record: None,
+            links: restated.links,
+            depends_on: None,
         }
     }
 }

@@ -162,9 +162,6 @@ fn check_links(holdings: &Holdings, item: &mut Item, path: &str) -> Result<(), A
                     format!("{label} are the metadata of {}: link to that", held.item.labels.primary());
                 return Err(ArchiveError::Value(what));
             }
-            if kind == LinkKind::Edition {
-                check_only_edition(holdings, &held, path)?;
-            }
             held.item.labels.primary().clone_into(label);
         } else {
             // The canonical spelling: it must be found by whoever deposits that item here.
@@ -204,20 +201,6 @@ fn leads_back(
         }
     }
     Ok(true)
-}
-
-/// Editions are a chain: each has at most one next.
-fn check_only_edition(holdings: &Holdings, of: &Holding, path: &str) -> Result<(), ArchiveError> {
-    for label in of.item.label_records() {
-        for other in holdings.records.linked(LinkKind::Edition, &label.canonical)? {
-            let removed = holdings.records.item(&other)?.is_none_or(|item| item.state == State::Deleted);
-            if other != path && !removed {
-                let of = of.item.labels.primary().to_owned();
-                return Err(ArchiveError::SecondEdition { of, edition: other });
-            }
-        }
-    }
-    Ok(())
 }
 
 fn check_target(item: &Item, files: &[StagedFile]) -> Result<(), ArchiveError> {

@@ -11,6 +11,7 @@ use crate::dublin_core::{DublinCore, Statement};
 use crate::holders::stand::next_epoch;
 use crate::item::{Item, Removed};
 use crate::language::Language;
+use crate::links::LinkAuthority;
 use crate::object::Object;
 use crate::restate::Restated;
 use crate::{ArchiveError, mint};
@@ -158,6 +159,8 @@ impl Archive {
             past: None,
             mint: false,
             whole: None,
+            authority: LinkAuthority::Operator,
+            links: Vec::new(),
         }))
     }
 
@@ -220,6 +223,8 @@ impl Archive {
             past: None,
             mint: false,
             whole: None,
+            authority: LinkAuthority::Operator,
+            links: Vec::new(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod holders;
+pub(crate) mod links;
 pub(crate) mod resolver;
 pub(crate) mod serve;
 

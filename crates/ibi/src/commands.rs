@@ -40,6 +40,7 @@ pub(crate) fn run(command: Command) -> Result<Answer, Failure> {
         Command::Archive(Archive::Refresh(command)) => archive::copy::refresh(&command),
         Command::Archive(Archive::Transfer(command)) => archive::transfer::transfer(&command),
         Command::Archive(Archive::Drop(command)) => archive::transfer::drop_copy(&command),
+        Command::Archive(Archive::Links(command)) => archive::links::run(&command),
         Command::Archive(Archive::Export(command)) => archive::export::run(&command),
         Command::Archive(Archive::Audit(command)) => archive::audit::run(&command),
         Command::Archive(Archive::Rebuild(command)) => archive::rebuild::run(&command),

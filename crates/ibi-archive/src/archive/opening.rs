@@ -130,11 +130,13 @@ fn migrate(data: &Path, by: &str) -> Result<(), ArchiveError> {
     }
 }
 
-/// Whether nothing was cut off: the index follows the journal to its end, and nothing is staged.
+/// Whether nothing is left to do: the index follows the journal to its end, nothing is staged, and the journal is
+/// of today's format.
 fn is_settled(holdings: &Holdings) -> Result<bool, ArchiveError> {
     let journal = holdings.data.join("journal");
     let length = journal.metadata().map_err(KeepError::io("read", &journal))?.len();
-    Ok(length == holdings.records.position()?.place && holdings.content.is_swept()?)
+    let is_followed = length == holdings.records.position()?.place;
+    Ok(is_followed && holdings.content.is_swept()? && !Journal::is_older_in(&holdings.data))
 }
 
 fn settings(data: &Path) -> Result<Settings, ArchiveError> {
@@ -192,7 +194,11 @@ fn settle(data: &Path, settings: Settings, lock: DataLock) -> Result<(Archive, F
             .inspect_err(|_| drop(records.roll_back()))?;
     }
     let found = Found { swept, finished: tail.len(), undone: begun - tail.len() };
-    let archive = Archive { holdings, journal, minter: None, clock, stopped: false, _lock: lock };
+    let mut archive = Archive { holdings, journal, minter: None, clock, stopped: false, _lock: lock };
+    if archive.journal.is_older() {
+        archive.migrate_links()?;
+        archive.journal.renew_title()?;
+    }
     Ok((archive, found))
 }
 
@@ -205,7 +211,8 @@ pub(crate) fn void_lines(
 ) -> Result<BTreeSet<u64>, ArchiveError> {
     let (mut void, mut durable) = (BTreeSet::new(), BTreeSet::new());
     for entry in &reading.last_batch {
-        if !is_made(content, entry, &mut durable)? {
+        let alone = entry.depends_on.is_some_and(|line| void.contains(&line));
+        if alone || !is_made(content, entry, &mut durable)? {
             void.insert(entry.change);
         }
     }

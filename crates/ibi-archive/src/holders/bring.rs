@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::{fs, io};
 
-use ibi_store::journal::{State, Verb};
+use ibi_store::journal::{LinkStatement, State, Verb};
 use ibi_store::ocfl::Inventory;
 use ibi_store::{Content, KeepError, Staging};
 
@@ -14,6 +14,7 @@ use crate::commit::{Base, Prepared, StagedFile};
 use crate::deposit::check_not_ahead;
 use crate::dublin_core::DublinCore;
 use crate::item::Item;
+use crate::links::LinkAuthority;
 use crate::object::{DOC, short};
 use crate::{ArchiveError, mint, told};
 
@@ -57,6 +58,8 @@ pub struct Brought {
     pub believed: bool,
     /// What had happened to it there.
     pub history: Vec<told::Event>,
+    /// What is known there of its links.
+    pub links: Vec<LinkStatement>,
     /// The inventories of all its versions.
     pub inventories: Vec<Vec<u8>>,
     /// The last of them.
@@ -75,6 +78,20 @@ pub struct Brought {
     pub only_tombstone: bool,
     /// Whether what is here is damaged, and this puts it right: it is handed over to us.
     pub mends: bool,
+}
+
+/// What came of an item.
+#[derive(Debug)]
+pub enum Arrival {
+    /// The whole object.
+    Object(Box<Brought>),
+    /// The object is here as it is there: only statements about its links are news.
+    Links {
+        /// The path of the item.
+        path: String,
+        /// The statements.
+        links: Vec<LinkStatement>,
+    },
 }
 
 impl Brought {
@@ -201,6 +218,8 @@ impl Archive {
             past,
             mint: false,
             whole: Some(brought.inventories.clone()),
+            authority: LinkAuthority::OtherArchive,
+            links: holdings.link_news(&brought.links)?,
         }))
     }
 
@@ -231,6 +250,8 @@ impl Archive {
             past,
             mint: false,
             whole: None,
+            authority: LinkAuthority::OtherArchive,
+            links: self.holdings.link_news(&brought.links)?,
         })
     }
 }

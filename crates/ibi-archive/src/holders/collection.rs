@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::HolderError;
-use super::bring::{Brought, Bytes};
+use super::bring::{Arrival, Bytes};
 use super::copy::{Here, Source, fetch, look};
 use super::verdict::Verdict;
 use crate::{Archive, ArchiveError};
@@ -53,7 +53,7 @@ pub trait Put {
     /// Puts items here, together. Tells of each whether that changed anything, or why it could not be.
     fn put(
         &mut self,
-        brought: Vec<Brought>,
+        brought: Vec<Arrival>,
     ) -> impl Future<Output = Result<Vec<Whether>, HolderError>> + Send;
 }
 
@@ -78,13 +78,13 @@ pub struct Bringing<H, P, T> {
 struct Fetched {
     item: String,
     source: String,
-    came: Result<(Verdict, Option<Brought>), HolderError>,
+    came: Result<(Verdict, Option<Arrival>), HolderError>,
 }
 
 impl Fetched {
     /// Bytes of it that wait in memory.
     fn weight(&self) -> usize {
-        let Ok((_, Some(brought))) = &self.came else { return 0 };
+        let Ok((_, Some(Arrival::Object(brought)))) = &self.came else { return 0 };
         let files = brought.files.iter().map(|(_, bytes)| match bytes {
             Bytes::Here(bytes) => bytes.len(),
             Bytes::At(_) => 0,
@@ -125,7 +125,11 @@ impl<H: Here + 'static, P: Put, T: FnMut(Outcome)> Bringing<H, P, T> {
         for Fetched { item, source, came } in fetched {
             match came {
                 Ok((verdict, Some(brought))) => {
-                    waiting.push((item, source, verdict, brought.item.object_path().ok()));
+                    let path = match &brought {
+                        Arrival::Object(brought) => brought.item.object_path().ok(),
+                        Arrival::Links { .. } => None,
+                    };
+                    waiting.push((item, source, verdict, path));
                     ready.push(brought);
                 }
                 Ok((verdict, None)) => {
@@ -210,16 +214,17 @@ async fn one(
     source: &Source,
     item: &str,
     progress: &(dyn Fn(u64) + Send + Sync),
-) -> Result<(Verdict, Option<Brought>), HolderError> {
+) -> Result<(Verdict, Option<Arrival>), HolderError> {
     let looked = look(here, source, item).await?;
     let verdict = looked.verdict;
     if !looked.brings {
         // A kill may have left what was fetched before.
         super::copy::clear(&data, &looked.held.path);
-        return Ok((verdict, None));
+        let (path, links) = (looked.held.path, looked.link_news);
+        return Ok((verdict, (!links.is_empty()).then_some(Arrival::Links { path, links })));
     }
     match fetch(here, &data, source, (item, looked), &|bytes| progress(bytes)).await {
-        Ok(brought) => Ok((verdict, Some(brought))),
+        Ok(brought) => Ok((verdict, Some(Arrival::Object(Box::new(brought))))),
         // Somebody else may have fetched it at the same time, and cleared up.
         Err(error) => match look(here, source, item).await {
             Ok(again) if again.verdict == Verdict::Equal => Ok((Verdict::Equal, None)),
@@ -233,11 +238,18 @@ fn as_text<S: Serializer>(error: &Option<HolderError>, serializer: S) -> Result<
 }
 
 /// Puts items into an Archive, together.
-pub fn put_into(archive: &mut Archive, brought: &[Brought], by: &str) -> Vec<Whether> {
+pub fn put_into(archive: &mut Archive, arrived: &[Arrival], by: &str) -> Vec<Whether> {
     let mut results = Vec::new();
     let mut changes = Vec::new();
     let mut places = Vec::new();
-    for (place, brought) in brought.iter().enumerate() {
+    for (place, arrival) in arrived.iter().enumerate() {
+        let brought = match arrival {
+            Arrival::Object(brought) => brought,
+            Arrival::Links { path, links } => {
+                results.push(archive.note_links(path, links));
+                continue;
+            }
+        };
         results.push(match archive.prepare_brought(brought, by) {
             Ok(Some(change)) => {
                 changes.push(change);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ibi_store::journal::State;
+use ibi_store::journal::{LinkStatement, State};
 use ibi_store::ocfl::Inventory;
 
 use super::bring::Brought;
@@ -84,6 +84,8 @@ pub struct Looked {
     only_tombstone: bool,
     /// Whether what is here is damaged, and put right by what is there.
     mends: bool,
+    /// What it tells of links that is not known here, if the object is the same and it is believed.
+    pub link_news: Vec<LinkStatement>,
 }
 
 /// Looks at an item there and here.
@@ -145,7 +147,12 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
     let brings = mends || is_meant(verdict, &mine, &told, (source.overwrite, source.word));
     let ours = mine.inventory.as_ref().map_or(0, Inventory::number);
     let only_tombstone = held.state == State::Deleted && brings && !purged && theirs.number() > ours + 1;
-    Ok(Looked { peer: peer.clone(), held, verdict, brings, believed, only_tombstone, mends })
+    let is_told = verdict == Verdict::Equal && (is_source || held.state == State::Original);
+    let link_news = match is_told && !brings {
+        true => here.look(|here| here.link_news(&held.links))?,
+        false => Vec::new(),
+    };
+    Ok(Looked { peer: peer.clone(), held, verdict, brings, believed, only_tombstone, mends, link_news })
 }
 
 /// What is there of an item, and at which Archive: at the one that has it now, if it was handed over since. A token is for none but
@@ -209,6 +216,7 @@ pub async fn fetch(
         epoch: held.epoch,
         believed,
         history: history.collect(),
+        links: held.links,
         inventories,
         inventory,
         files,
@@ -254,7 +262,9 @@ pub async fn bring_in(
     if !looked.brings {
         // A kill may have left what was fetched before.
         clear(desk.data(), &path);
-        return Ok((verdict, false));
+        let links = looked.link_news;
+        let noted = !links.is_empty() && desk.work(move |archive| archive.note_links(&path, &links)).await?;
+        return Ok((verdict, noted));
     }
     let brought = fetch(&**desk, desk.data(), source, (label, looked), &|_| ()).await?;
     let by = by.to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ibi_store::journal::State;
+use ibi_store::journal::{LinkStatement, State};
 use ibi_store::ocfl::INVENTORY;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,9 @@ pub struct Held {
     /// What happened to it there.
     #[serde(default)]
     pub history: Vec<told::Event>,
+    /// What is known there of its links to other items (clause 2.4), proposals left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkStatement>,
     /// Small files in base64, by their paths in the object; the others are fetched each by itself.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -65,6 +68,7 @@ impl Held {
             version: reading.inventory.number(),
             inventory: reading.digest.clone(),
             history: holdings.told_history(&holding.path)?,
+            links: holdings.link_list(&holding.item, false)?,
             files: small_files(&reading, open),
         }))
     }

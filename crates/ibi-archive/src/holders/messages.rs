@@ -1,8 +1,10 @@
 //! What a giver says to a taker, and what that answers (`docs/formats/holders.md`).
 
+use ibi_store::journal::LinkStatement;
 use serde::{Deserialize, Serialize};
 
 use super::handover::{Step, Terms};
+use crate::links::MAX_STATEMENTS_PER_ITEM;
 use crate::told;
 
 /// What a giver says.
@@ -22,6 +24,9 @@ pub struct Message {
     /// What happened to the item there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<told::Event>,
+    /// What is known there of its links to other items, proposals too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkStatement>,
 }
 
 /// The highest epoch that is believed: JSON has no larger whole numbers that all programs read alike.
@@ -41,7 +46,11 @@ impl Message {
         if inventory.len() != 32 || !is_name(inventory) {
             return Err("the inventory is told by the first 32 hex digits of its SHA-512");
         }
-        if self.by.len() > 200 || self.from.len() > 300 || self.history.len() > 10_000 {
+        if self.by.len() > 200
+            || self.from.len() > 300
+            || self.history.len() > 10_000
+            || self.links.len() > MAX_STATEMENTS_PER_ITEM
+        {
             return Err("it says too much");
         }
         Ok(())

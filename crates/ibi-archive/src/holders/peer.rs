@@ -311,6 +311,15 @@ impl Peer {
         Ok(Coming { url: self.url.clone(), answer, from, since: Instant::now(), came: 0 })
     }
 
+    /// What it tells of an item, below its address in the API.
+    pub(crate) async fn item_json<T: DeserializeOwned>(
+        &self,
+        label: &str,
+        what: &str,
+    ) -> Result<T, PeerError> {
+        self.json(&format!("/items/{}/{what}", encoded(label))).await
+    }
+
     /// How a hand-over stands there, if that Archive gives.
     pub async fn standing(&self, label: &str, handover: &str) -> Result<Standing, PeerError> {
         self.json(&format!("/items/{}/handover?name={handover}", encoded(label))).await
@@ -325,6 +334,13 @@ impl Peer {
     /// What changed there, after a change.
     pub async fn changes(&self, after: u64) -> Result<Changes, PeerError> {
         self.json(&format!("/changes?limit=1000&after={after}")).await
+    }
+
+    /// How it comes to its answer about the Original of an item, if it is a resolver.
+    pub async fn explain_original<T: DeserializeOwned>(&self, label: &str) -> Result<T, PeerError> {
+        let url = format!("{label}?ibiurl.requireditemstatus=Original");
+        let url = utf8_percent_encode(&url, NON_ALPHANUMERIC);
+        self.json(&format!("/resolve?url={url}&explain=true")).await
     }
 
     /// How it comes to its answer about an item, if it is a resolver.
@@ -404,7 +420,7 @@ impl Peer {
         format!("{}/api/v1{path}", self.url)
     }
 
-    pub(super) fn not_an_archive(&self, what: String) -> PeerError {
+    pub(crate) fn not_an_archive(&self, what: String) -> PeerError {
         PeerError::NotAnArchive { url: self.url.clone(), what }
     }
 }

@@ -22,6 +22,7 @@ use crate::ArchiveError;
 use crate::archive::{Archive, Holdings};
 use crate::audit::{Finding, Options};
 use crate::item::Spelling;
+use crate::links::LinksCompared;
 use crate::object::{Object, short};
 use crate::restate::Restated;
 
@@ -73,6 +74,9 @@ pub struct Other {
     pub version: Option<u32>,
     /// Whether it has the same inventory.
     pub equal: bool,
+    /// What it knows of the item's links, beside what is known here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinksCompared>,
     /// Files that are damaged, missing or cannot be read there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
@@ -186,8 +190,9 @@ pub async fn compare(
                 }));
                 let equal = short(&held.inventory) == known.truth;
                 let (state, version) = (Some(held.state.name()), Some(held.version));
+                let links = Some(here.look(|here| here.compare_links(&known.path, &held.links))?);
                 holders.push((peer.clone(), held));
-                Other { state, version, equal, damaged, unread, ..Other::unknown(archive) }
+                Other { state, version, equal, links, damaged, unread, ..Other::unknown(archive) }
             }
         };
         comparison.report.holders.push(other);
@@ -210,7 +215,7 @@ pub async fn compare(
 impl Other {
     fn unknown(archive: String) -> Self {
         let (damaged, unread) = (Vec::new(), None);
-        Self { archive, state: None, version: None, equal: false, damaged, unread, error: None }
+        Self { archive, state: None, version: None, equal: false, links: None, damaged, unread, error: None }
     }
 }
 

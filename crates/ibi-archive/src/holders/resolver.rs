@@ -30,6 +30,13 @@ struct Heard {
     archive: String,
     address: Option<String>,
     said: String,
+    #[serde(default)]
+    offers: Vec<Offered>,
+}
+
+#[derive(Deserialize)]
+struct Offered {
+    state: Option<String>,
 }
 
 /// Archives that are taken from a resolver's word.
@@ -39,13 +46,7 @@ const MOST: usize = 1000;
 pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Vec<Asked>, HolderError> {
     let resolver = Peer::new(resolver, None)?;
     let own = here.look(|here| Ok(here.settings().service.clone()))?;
-    let resolution: Resolution = resolver.explain(label).await.map_err(|error| match error {
-        // What it says of an item that nobody has is no 404.
-        PeerError::NotAnArchive { url, what } | PeerError::Unknown { url, detail: what, .. } => {
-            PeerError::NotAResolver { url, what }
-        }
-        error => error,
-    })?;
+    let resolution: Resolution = resolver.explain(label).await.map_err(not_a_resolver)?;
     let round = resolution.explanation.rounds.into_iter().next();
     let heard = round.map_or(Vec::new(), |round| round.archives).into_iter();
     let heard = heard.filter(|heard| heard.said != "nothing" && !own.have(&heard.archive));
@@ -60,4 +61,39 @@ pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Ve
         Some(Asked { peer: Peer::new(&format!("http://{address}"), None).ok()?, perhaps })
     });
     Ok(asked.collect())
+}
+
+/// The Archives, apart from this one, that claim the Original of an item, as a resolver knows them; if none does,
+/// those that tell of its removal.
+pub(crate) async fn originals(
+    here: &impl Here,
+    resolver: &str,
+    label: &str,
+) -> Result<Vec<Peer>, HolderError> {
+    let resolver = Peer::new(resolver, None)?;
+    let own = here.look(|here| Ok(here.settings().service.clone()))?;
+    let resolution: Resolution = resolver.explain_original(label).await.map_err(not_a_resolver)?;
+    // Asked again, the last answers count.
+    let round = resolution.explanation.rounds.into_iter().next_back();
+    let heard = round.map_or(Vec::new(), |round| round.archives);
+    let claims =
+        |heard: &&Heard| heard.offers.iter().any(|offered| offered.state.as_deref() == Some("Original"));
+    let mut claimed: Vec<&Heard> = heard.iter().filter(claims).collect();
+    if claimed.is_empty() {
+        claimed = heard.iter().filter(|heard| heard.said == "deleted").collect();
+    }
+    let others = claimed.into_iter().filter(|heard| !own.have(&heard.archive));
+    let peers =
+        others.filter_map(|heard| Peer::new(&format!("http://{}", heard.address.as_ref()?), None).ok());
+    Ok(peers.collect())
+}
+
+fn not_a_resolver(error: PeerError) -> PeerError {
+    match error {
+        // What it says of an item that nobody has is no 404.
+        PeerError::NotAnArchive { url, what } | PeerError::Unknown { url, detail: what, .. } => {
+            PeerError::NotAResolver { url, what }
+        }
+        error => error,
+    }
 }

@@ -1,6 +1,6 @@
 //! What an Archive durably knows of an item, for hand-overs; and the steps of a hand-over that change it.
 
-use ibi_store::journal::{Entry, State, Verb};
+use ibi_store::journal::{Entry, LinkStatement, State, Verb};
 
 use super::handover::{self, No, Stand, Take, Terms};
 use crate::ArchiveError;
@@ -32,7 +32,7 @@ pub(crate) fn next_epoch(stand: &Stand, holding: &Holding) -> u64 {
 
 /// Whether the epoch of an event is of this Archive's making, and not what another one told.
 const fn is_own(verb: Verb) -> bool {
-    !matches!(verb, Verb::Copy | Verb::Refresh | Verb::Repair | Verb::Given | Verb::Drop)
+    !matches!(verb, Verb::Copy | Verb::Refresh | Verb::Repair | Verb::Given | Verb::Drop | Verb::Link)
 }
 
 impl Holdings {
@@ -168,6 +168,7 @@ impl Archive {
             source: Some(from.url.to_owned()),
             key: Some(accepted_key(&terms.handover)),
             past: from.past.clone(),
+            links: self.holdings.link_news(&from.links)?,
             ..Restated::new(Verb::Accept, State::Original, terms.epoch, from.by)
         };
         self.restate(&holding.path, &object, restated)?;
@@ -232,6 +233,8 @@ pub struct Given<'a> {
     pub by: &'a str,
     /// What had happened to it there.
     pub past: Option<String>,
+    /// What is known there of its links, proposals too.
+    pub links: Vec<LinkStatement>,
 }
 
 impl Holdings {

@@ -145,7 +145,8 @@ impl Taking {
         let (asked, said, place) = (label.clone(), message.clone(), path.clone());
         let taken = desk.work(move |archive| {
             let past = told::news(archive.holdings(), &place, said.history)?;
-            archive.accept(&asked, &said.terms, &Given { url: &said.from, by: &by, past })
+            let given = Given { url: &said.from, by: &by, past, links: said.links };
+            archive.accept(&asked, &said.terms, &given)
         });
         match taken.await? {
             Take::Accepted | Take::Accept => Ok(Answer::Accepted),

@@ -46,23 +46,25 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().service);
     pairs.push("ibi.platformsoftware", "");
     push_forms(&mut pairs, "ibi", from.labels());
+    let wanted = &request.verbs.relation;
+    push_next_edition(holdings, &mut pairs, &from, wanted)?;
     if from.holding.state == State::Deleted {
         pairs.push("state", State::Deleted.name());
         pairs.push("timestamp", &from.holding.item.updated);
+        push_removed_group(holdings, &mut pairs, &from, wanted)?;
         pairs.sort();
         return Ok(pairs);
     }
     if !from.labels().iter().any(|own| is_same(own, label)) {
         pairs.push("ibi.alias", label);
     }
-    let wanted = &request.verbs.relation;
-    if wanted.parts().contains(&Part::LastEdition)
-        && let What::Item = from.what
-        && let Some(next) = holdings.next_edition(&from.holding)?
-    {
-        push_forms(&mut pairs, "ibi.nextedition", &next.item.labels);
-    }
     let offers = holdings.offers(&from, wanted)?;
+    for (relation, labels) in &offers.elsewhere {
+        push_forms(&mut pairs, named("ibi", relation), labels);
+    }
+    for (relation, labels) in offers.next_editions.iter().filter(|(relation, _)| !relation.is_empty()) {
+        push_forms(&mut pairs, format!("{}.nextedition", named("ibi", relation)), labels);
+    }
     for (relation, led) in &offers.leading {
         push_forms(&mut pairs, named("ibi", relation), led.labels());
     }
@@ -84,6 +86,48 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     Ok(pairs)
 }
 
+/// The next edition of the item itself, if editions are asked for; where the chain goes on elsewhere, the first
+/// one that is not here (clause 3.4).
+fn push_next_edition(
+    holdings: &Holdings,
+    pairs: &mut Pairs,
+    from: &Led,
+    wanted: &Relation,
+) -> Result<(), ArchiveError> {
+    if !wanted.parts().contains(&Part::LastEdition) || from.what != What::Item {
+        return Ok(());
+    }
+    let labels = match holdings.last_edition_elsewhere(&from.holding)? {
+        Some(labels) => Some(labels),
+        None => holdings.next_edition_labels(&from.holding)?,
+    };
+    if let Some(labels) = labels {
+        push_forms(pairs, "ibi.nextedition", &labels);
+    }
+    Ok(())
+}
+
+/// The translations of a removed item, if they are asked for: which items they are, and no more (clause 3.4).
+fn push_removed_group(
+    holdings: &Holdings,
+    pairs: &mut Pairs,
+    from: &Led,
+    wanted: &Relation,
+) -> Result<(), ArchiveError> {
+    let asked = wanted.parts().iter().find(|part| matches!(part, Part::Translation(_)));
+    let Some(asked) = asked.filter(|_| from.what == What::Item) else { return Ok(()) };
+    let others = holdings.translations(&from.holding)?.into_iter().skip(1);
+    for member in others.filter(|member| !member.removed) {
+        let part = Part::Translation(member.language);
+        if asked.takes(&part)
+            && let Ok(relation) = Relation::new(vec![part])
+        {
+            push_forms(pairs, named("ibi", &relation), &member.labels);
+        }
+    }
+    Ok(())
+}
+
 /// The pairs of one relation; whether it has a URL.
 fn push_offer(
     holdings: &Holdings,
@@ -98,7 +142,10 @@ fn push_offer(
         push_forms(pairs, named("ibi", relation), led.labels());
     }
     let holding = &led.holding;
-    if holding.state == State::Deleted {
+    let is_link = |part: &Part| !matches!(part, Part::Metadata(_));
+    // Restored, it may not know of a newer edition or translation (clause 2.4).
+    let doubted = holdings.is_restored() && relation.parts().iter().any(is_link);
+    if holding.state == State::Deleted || doubted {
         return Ok(false);
     }
     let place = place(holdings, led, request, client, asked.now)?;

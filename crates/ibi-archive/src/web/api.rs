@@ -5,6 +5,7 @@ mod drafts;
 mod holders;
 mod items;
 mod labels;
+mod links;
 mod object;
 mod once;
 
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::ArchiveError;
+use crate::links::LinkAuthority;
 use crate::service::{Role, Token};
 use crate::web::site::{Site, problem};
 
@@ -40,6 +42,10 @@ pub(super) fn router() -> Router<Arc<Site>> {
         .route("/refresh", post(collection::refresh))
         .route("/confirm", post(confirm))
         .route("/changes", get(items::changes))
+        .route("/links", get(links::list).post(links::hint))
+        .route("/links/accept", post(links::accept))
+        .route("/links/refuse", post(links::refuse))
+        .route("/links/withdraw", post(links::withdraw))
         .route("/audit", get(audit))
         .route("/drafts", get(drafts::list).post(drafts::begin))
         .route("/drafts/{id}", get(drafts::get).patch(drafts::describe).delete(drafts::delete))
@@ -92,6 +98,14 @@ async fn confirm(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Re
 /// The token of a request, if it allows what is asked.
 fn allowed(site: &Site, headers: &HeaderMap, role: Role) -> Result<Token, Problem> {
     site.tokens.allowed(headers, role, "ibi archive token create")
+}
+
+/// Whose word counts for links that are stated with a token (clause 2.4, *Consent*).
+fn authority(token: &Token) -> LinkAuthority {
+    match token.role {
+        Role::Operator => LinkAuthority::Operator,
+        _ => LinkAuthority::Depositor(token.name.clone()),
+    }
 }
 
 /// A body of JSON, whatever it is called: `curl -d` calls it a form.

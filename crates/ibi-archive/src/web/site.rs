@@ -15,6 +15,8 @@ use crate::ArchiveError;
 use crate::archive::FoundOnOpening;
 use crate::holders::taking::Taking;
 use crate::holders::{self, handing};
+use crate::links::exchange::LinkExchange;
+use crate::links::report::LinkReceipts;
 use crate::mint::clock::{Clock as _, SystemClock};
 use crate::service::address::Address;
 use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys, tokens};
@@ -42,6 +44,8 @@ pub struct Site {
     pub(super) arriving: Arriving,
     /// What is being taken over from other Archives.
     pub(super) taking: Arc<Taking>,
+    /// Keeps links to and from items of other Archives in step.
+    pub(super) links: Arc<LinkExchange>,
     clock: SystemClock,
     stopping: AtomicBool,
 }
@@ -83,8 +87,12 @@ impl Site {
             getrandom::fill(&mut secret).map_err(SiteError::Random).map(|()| secret)
         };
         let (desk, found) = Desk::open(data, by)?;
+        let desk = Arc::new(desk);
+        let receipts = LinkReceipts::open(data, secret()?)?;
+        let links = LinkExchange::new(Arc::clone(&desk), options.resolver.clone(), receipts);
         let site = Self {
-            desk: Arc::new(desk),
+            desk,
+            links: Arc::new(links),
             keys: UrlKeys::new(secret()?),
             statistics: Statistics::open(data, secret()?)?,
             drafts: Drafts::open(data)?,
@@ -113,6 +121,11 @@ impl Site {
     pub async fn hand_over(self: Arc<Self>) {
         let own = self.address.url("/");
         handing::hand_over(Arc::clone(&self.desk), own.trim_end_matches('/').to_owned()).await;
+    }
+
+    /// Keeps links to and from items of other Archives in step, for as long as it is on line.
+    pub async fn exchange_links(self: Arc<Self>) {
+        Arc::clone(&self.links).run().await;
     }
 
     /// What is counted.
@@ -180,6 +193,8 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
         | ArchiveError::RemoveCopy { .. }
         | ArchiveError::Granted { .. }
         | ArchiveError::NoHandover { .. }
+        | ArchiveError::NoSuchLink { .. }
+        | ArchiveError::SeveralLinks { .. }
         | ArchiveError::NotHandedOver(_)
         | ArchiveError::Ambiguous { .. } => Problem::conflict(error.to_string()),
         ArchiveError::Keep(_) | ArchiveError::Io { .. } | ArchiveError::DamagedObject { .. } => {

@@ -27,7 +27,7 @@ fn with_item(ours: &Ours) -> (Archive, String) {
 }
 
 /// What another Archive would fetch of an item, from the tree itself.
-fn brought(archive: &Archive, label: &str) -> Brought {
+pub(crate) fn brought(archive: &Archive, label: &str) -> Brought {
     let (holding, _) = archive.holdings().find(label).unwrap();
     let object = archive.holdings().data().join("tree").join(&holding.path);
     let inventory = archive.holdings().inventory(&holding.path).unwrap().unwrap();
@@ -35,6 +35,7 @@ fn brought(archive: &Archive, label: &str) -> Brought {
     let read = |version| fs::read(object.join(format!("v{version}/inventory.json"))).unwrap();
     let files =
         inventory.manifest.values().flatten().map(|file| (file.clone(), Bytes::At(object.join(file))));
+    let links = archive.holdings().link_list(&holding.item, false).unwrap();
     let mut item = holding.item;
     item.files =
         serde_json::from_slice::<ibi_archive::item::Item>(&described(&object, &inventory)).unwrap().files;
@@ -44,6 +45,7 @@ fn brought(archive: &Archive, label: &str) -> Brought {
         epoch: holding.epoch,
         believed: false,
         history: Vec::new(),
+        links,
         inventories: versions.map(read).collect(),
         files: files.collect(),
         inventory,
@@ -61,7 +63,7 @@ fn described(object: &Path, inventory: &ibi_store::ocfl::Inventory) -> Vec<u8> {
     fs::read(object.join(place.unwrap())).unwrap()
 }
 
-fn bring(archive: &mut Archive, brought: &Brought) -> bool {
+pub(crate) fn bring(archive: &mut Archive, brought: &Brought) -> bool {
     let Some(change) = archive.prepare_brought(brought, "tester").unwrap() else { return false };
     archive.commit(vec![change]).pop().unwrap().unwrap();
     true
@@ -72,7 +74,7 @@ fn state(archive: &Archive, label: &str) -> (State, u64) {
     (holding.state, holding.epoch)
 }
 
-fn same_after_rebuilding(ours: &Ours, archive: Archive) -> Archive {
+pub(crate) fn same_after_rebuilding(ours: &Ours, archive: Archive) -> Archive {
     let before = answers(archive.holdings());
     drop(archive);
     let rebuilt = rebuild(&ours.data(), "tester", &|_| ()).unwrap();
@@ -90,7 +92,7 @@ fn an_original_goes_over_in_four_steps_and_comes_back() {
     let (here, there) = (Ours::new(), Ours::new());
     let (mut giver, label) = with_item(&here);
     let mut taker = there.init();
-    let from = Given { url: "http://giver.test", by: "Ana", past: None };
+    let from = Given { url: "http://giver.test", by: "Ana", past: None, links: Vec::new() };
     let (holding, terms) = giver.holdings().terms(&label, HANDOVER.to_owned()).unwrap();
     assert_eq!(terms.epoch, 2);
     assert_eq!(taker.accept(&label, &terms, &from).unwrap(), Take::Fetch, "nothing is there");
@@ -150,7 +152,7 @@ fn what_may_not_go_does_not() {
     assert!(matches!(late, Err(ArchiveError::NoHandover { no: No::Changed, .. })), "{late:?}");
     assert_eq!(state(&archive, &label).0, State::Original);
     // What is the Original, or was removed, is not taken from others.
-    let from = Given { url: "http://giver.test", by: "Eve", past: None };
+    let from = Given { url: "http://giver.test", by: "Eve", past: None, links: Vec::new() };
     let grant = |epoch| Terms { handover: "eve".to_owned(), epoch, inventory: "0".repeat(32) };
     let own = archive.accept(&label, &grant(9), &from);
     assert!(matches!(own, Err(ArchiveError::NoHandover { no: No::IsOriginal, .. })), "{own:?}");
@@ -243,7 +245,7 @@ fn a_lie_about_the_epoch_is_put_right_by_who_has_the_original() {
     assert!(bring(&mut holder, &Brought { epoch: 1 << 40, overwrite: true, ..brought(&original, &label) }));
     let (_, terms) = original.holdings().terms(&label, HANDOVER.to_owned()).unwrap();
     original.grant(&label, &terms, "http://taker.test", "Ana").unwrap();
-    let from = Given { url: "http://giver.test", by: "Ana", past: None };
+    let from = Given { url: "http://giver.test", by: "Ana", past: None, links: Vec::new() };
     assert_eq!(holder.accept(&label, &terms, &from).unwrap(), Take::Accepted);
     assert_eq!(state(&holder, &label), (State::Original, 2));
     let (_, back) = holder.holdings().terms(&label, "back".to_owned()).unwrap();

@@ -381,6 +381,7 @@ fn the_document_of_format_1_is_still_read_and_written() {
             to: None,
             note: None,
         }],
+        links: Vec::new(),
         files: BTreeMap::from([("inventory.json".to_owned(), STANDARD.encode("{}\n"))]),
     };
     let written = serde_json::to_string(&held).unwrap() + "\n";

@@ -5,7 +5,9 @@
 mod asked;
 mod cut_off;
 mod handing;
+
 mod holders;
+mod links;
 mod model;
 mod ours;
 mod rules;

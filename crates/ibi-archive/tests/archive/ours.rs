@@ -85,7 +85,7 @@ pub(crate) fn deposit(archive: &mut Archive, path: &Path, draft: Draft) -> Resul
 /// Every answer that the Archive gives, as text: of each item all that is told of it, each file's bytes, and where each of
 /// its labels leads.
 pub(crate) fn answers(holdings: &Holdings) -> String {
-    let mut text = String::new();
+    let mut text = format!("{:#?}\n", holdings.all_links(None).unwrap());
     for holding in holdings.list("", 10_000).unwrap() {
         text += &format!("{holding:?}\n{:?}\n", holdings.history(&holding.path).unwrap());
         for file in holdings.files(&holding.path, "", 10_000).unwrap() {

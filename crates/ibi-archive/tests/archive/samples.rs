@@ -36,6 +36,24 @@ fn a_data_folder_of_format_1_is_still_read() {
     assert!(!answers(&holdings).contains("Err"), "every byte is what it was");
 }
 
+/// 2.4, *Nothing is lost*: links between Originals of one Archive from before count as accepted.
+#[test]
+fn links_from_before_count_as_accepted() {
+    let ours = Ours::new();
+    let data = copied(&ours);
+    rebuild(&data, "tester", &|_| ()).unwrap();
+    let (archive, _) = ibi_archive::archive::open(&data, "tester").unwrap();
+    let links = archive.holdings().all_links(None).unwrap();
+    let kinds: Vec<_> = links.iter().map(|link| (link.kind, link.status)).collect();
+    assert_eq!(kinds, [("translation", "accepted"), ("edition", "accepted")]);
+    drop(archive);
+    let journal = fs::read_to_string(data.join("journal")).unwrap();
+    assert!(journal.starts_with("ibi journal, format 3\n"));
+    let (archive, _) = ibi_archive::archive::open(&data, "tester").unwrap();
+    assert_eq!(archive.holdings().all_links(None).unwrap(), links, "said once");
+    assert_eq!(fs::read_to_string(data.join("journal")).unwrap(), journal);
+}
+
 /// An index that another version of the program made is made anew when the Archive is opened.
 #[test]
 fn an_index_of_another_form_is_made_anew() {

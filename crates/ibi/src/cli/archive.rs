@@ -9,6 +9,7 @@ use ibi_archive::access::Access;
 use ibi_archive::language::Language;
 
 use crate::cli::holders::{Copy, Drop, Refresh, Theirs, Transfer};
+use crate::cli::links::LinksCommand;
 use crate::cli::serve::{Serve, Stats, Token};
 use crate::cli::{Data, address, host, port};
 
@@ -25,6 +26,8 @@ pub(crate) enum Archive {
     Refresh(Refresh),
     Transfer(Transfer),
     Drop(Drop),
+    #[command(subcommand)]
+    Links(LinksCommand),
     Export(Export),
     Audit(Audit),
     Rebuild(Rebuild),

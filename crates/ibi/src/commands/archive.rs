@@ -7,6 +7,7 @@ mod describe;
 pub(super) mod export;
 mod holders;
 pub(super) mod init;
+pub(super) mod links;
 pub(super) mod list;
 pub(super) mod purge;
 pub(super) mod rebuild;
@@ -25,6 +26,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use ibi_archive::archive::{self, FoundOnOpening};
+use ibi_archive::links::{LinkKind, LinkStatus};
 use ibi_archive::service::borrow::{self, Borrowed};
 use ibi_archive::{Archive, ArchiveError, Holding, Holdings};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -129,9 +131,23 @@ fn notes(holdings: &Holdings, holding: &Holding, target_was_given: bool) -> Resu
     {
         say(format_args!("its persistent URL opens {}; --target names another", printable(target)));
     }
-    for to in [&item.translation_of, &item.next_edition_of].into_iter().flatten() {
-        if matches!(holdings.find(to), Err(ArchiveError::Unknown { .. })) {
-            say(format_args!("{to}, which it links to, is not in this Archive: the link is kept as it is"));
+    for kind in [LinkKind::Translation, LinkKind::Edition] {
+        let to = match kind {
+            LinkKind::Translation => &item.translation_of,
+            LinkKind::Edition => &item.next_edition_of,
+        };
+        let Some(to) = to else { continue };
+        match holdings.link_standing(item, kind)? {
+            Some(LinkStatus::Accepted) => {}
+            Some(LinkStatus::Proposed) => say(format_args!(
+                "the link to {to} is a proposal: `ibi archive links accept {}` leads readers along it",
+                item.labels.primary()
+            )),
+            Some(status) => say(format_args!("the link to {to} was {}", status.name())),
+            None => say(format_args!(
+                "the Original of {to} is not in this Archive: the Archive that has it is told of the link while this one \
+                 is online, and accepts it or not"
+            )),
         }
     }
     for label in item.labels.iter() {

@@ -109,19 +109,24 @@ fn was_granted(desk: &Desk, handing: &Handing) -> bool {
 async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, HolderError> {
     let Handing { handover, item, path, to, by, .. } = handing.clone();
     let peer = Peer::new(&to, handing.token.clone())?;
-    let message = |kind, terms: Terms, history| Message {
+    let message = |kind, terms: Terms, history, links| Message {
         message: kind,
         terms,
         from: own.to_owned(),
         by: by.clone(),
         pass: Some(handing.pass.clone()),
         history,
+        links,
     };
     let granted = desk.read()?.granted(&path)?;
     if let Some((terms, _)) = granted.filter(|(terms, _)| terms.handover == handover) {
         // What came before, the taker has with its copy; more than it reads would never be taken.
         let history = told::last(desk.read()?.told_history(&path)?, LONGEST_HISTORY);
-        return match say(&peer, &item, &message(Kind::Grant, terms, history)).await? {
+        let links = {
+            let holdings = desk.read()?;
+            holdings.link_list(&holdings.item(&path)?.item, true)?
+        };
+        return match say(&peer, &item, &message(Kind::Grant, terms, history, links)).await? {
             Answer::Accepted => {
                 let (label, name, at) = (item.clone(), handover.clone(), to.clone());
                 let waited = desk.work(move |archive| archive.given(&label, &name, &at, &by)).await?;
@@ -146,7 +151,7 @@ async fn round(desk: &Arc<Desk>, own: &str, handing: &Handing) -> Result<Round, 
         return restored(desk, handing, peer).await;
     }
     let (_, terms) = desk.read()?.terms(&item, handover)?;
-    match say(&peer, &item, &message(Kind::Offer, terms.clone(), Vec::new())).await? {
+    match say(&peer, &item, &message(Kind::Offer, terms.clone(), Vec::new(), Vec::new())).await? {
         Answer::Ready { archive: None } => {
             let what = "it is ready, and does not say which Archive it is".to_owned();
             Err(PeerError::NotAnArchive { url: to, what }.into())

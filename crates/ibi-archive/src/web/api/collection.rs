@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::holders::{holder, not_said};
 use crate::holders::HolderError;
-use crate::holders::bring::Brought;
+use crate::holders::bring::Arrival;
 use crate::holders::collection::{self, Bringing, Outcome, Put, Whether, Which, put_into};
 use crate::holders::copy::Source;
 use crate::holders::peer::Peer;
@@ -106,7 +106,7 @@ struct AtDesk {
 }
 
 impl Put for AtDesk {
-    async fn put(&mut self, brought: Vec<Brought>) -> Result<Vec<Whether>, HolderError> {
+    async fn put(&mut self, brought: Vec<Arrival>) -> Result<Vec<Whether>, HolderError> {
         let by = self.by.clone();
         Ok(self.desk.work(move |archive| Ok(put_into(archive, &brought, &by))).await?)
     }

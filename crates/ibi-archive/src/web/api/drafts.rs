@@ -23,7 +23,7 @@ use crate::service::answer::may_open;
 use crate::service::{Described, Draft, DraftFile, Role, Token};
 use crate::web::api::items::shown;
 use crate::web::api::once::{self, Once};
-use crate::web::api::{allowed, aside, json_body, not_taken, refused};
+use crate::web::api::{allowed, aside, authority, json_body, not_taken, refused};
 use crate::web::site::Site;
 
 #[derive(Deserialize)]
@@ -292,7 +292,10 @@ pub(super) async fn publish(State(site): State<Arc<Site>>, request: Request) -> 
     let desk = Arc::clone(&site.desk);
     let change = {
         let site = Arc::clone(&site);
-        move |archive: &mut Archive| site.drafts.prepare(archive, draft, &token.name, Some(key))
+        move |archive: &mut Archive| {
+            let prepared = site.drafts.prepare(archive, draft, &token.name, Some(key))?;
+            Ok(prepared.map(|prepared| prepared.with_authority(authority(&token))))
+        }
     };
     // Whether the one who asks waits or goes, it is done, or given up.
     let done = tokio::spawn({

@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
+use ibi_protocol::Relation;
 use ibi_store::journal::State as ItemState;
 use ibi_store::records::Role as Leads;
 use percent_encoding::percent_decode_str;
@@ -14,14 +15,15 @@ use serde_json::{Value, json};
 
 use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
+use crate::item::Labels;
 use crate::relations::Led;
 use crate::service::answer::may_open;
 use crate::service::{Counts, Described, Role, address};
 use crate::told::Told;
 use crate::web::api::drafts::{may_say, may_update};
 use crate::web::api::holders::{self, Between};
-use crate::web::api::{allowed, json_body, number, refused};
-use crate::web::api::{object, once};
+use crate::web::api::{allowed, authority, json_body, number, refused};
+use crate::web::api::{links, object, once};
 use crate::web::site::Site;
 use ibi_http::accept::value;
 
@@ -38,6 +40,7 @@ enum What {
     Item,
     Statistics,
     Relations,
+    Links,
     /// Its object, or a file of that.
     Object(Option<String>),
     /// What Archives do together.
@@ -51,6 +54,7 @@ fn read(rest: &str) -> Result<(&str, What), Problem> {
         (label, "" | "/") => Ok((label, What::Item)),
         (label, "/statistics") => Ok((label, What::Statistics)),
         (label, "/relations") => Ok((label, What::Relations)),
+        (label, "/links") => Ok((label, What::Links)),
         (label, "/object") => Ok((label, What::Object(None))),
         (label, rest) => match rest.strip_prefix("/object/") {
             Some(file) => Ok((label, What::Object(Some(file.to_owned())))),
@@ -114,6 +118,7 @@ fn get(site: &Site, label: &str, what: What, request: &Request) -> Result<Respon
     match what {
         What::Statistics => Ok(axum::Json(statistics(site, &holding)?).into_response()),
         What::Relations => Ok(axum::Json(relations(&holdings, holding, role)?).into_response()),
+        What::Links => links::report(site, &holding, request),
         What::Item => {
             let open = may_open(&holding, Some(site.client(request)), site.now())
                 || allowed(site, request.headers(), Role::Operator).is_ok();
@@ -145,13 +150,23 @@ fn statistics<'a>(site: &Site, holding: &'a Holding) -> Result<Counts<'a>, Probl
 fn relations(holdings: &Holdings, holding: Holding, role: Leads) -> Result<Value, Problem> {
     let from = Led::new(holding, role);
     let mut found = Vec::new();
-    for relation in ibi_protocol::Relation::all() {
-        for (relation, led) in holdings.offers(&from, &relation).map_err(refused)?.whole {
+    for relation in Relation::all() {
+        let offers = holdings.offers(&from, &relation).map_err(refused)?;
+        for (relation, led) in offers.whole {
             found.push(json!({
                 "relation": relation.to_string(),
                 "modifiers": relation.modifiers(),
                 "ibi": led.labels().primary(),
                 "state": led.holding.state.name(),
+            }));
+        }
+        // Known, and held by another Archive.
+        let is_whole = |found: &&(Relation, Labels)| found.0.parts().len() == relation.parts().len();
+        for (relation, labels) in offers.elsewhere.iter().filter(is_whole) {
+            found.push(json!({
+                "relation": relation.to_string(),
+                "modifiers": relation.modifiers(),
+                "ibi": labels.primary(),
             }));
         }
     }
@@ -206,8 +221,9 @@ pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> 
             break;
         };
         next = to;
-        changes.extend(changed.iter().map(|holding| {
-            json!({
+        for holding in &changed {
+            let links = holdings.link_list(&holding.item, false).map_err(refused)?;
+            changes.push(json!({
                 "change": holding.change,
                 "item": holding.item.labels,
                 "aliases": holding.item.aliases,
@@ -217,8 +233,9 @@ pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> 
                 "epoch": holding.epoch,
                 "updated": holding.item.updated,
                 "removed": holding.item.removed,
-            })
-        }));
+                "links": links,
+            }));
+        }
     }
     Ok(axum::Json(json!({ "changes": changes, "next": next, "last": last })).into_response())
 }
@@ -239,8 +256,10 @@ async fn update(site: Arc<Site>, label: String, request: Request) -> Result<Resp
         return Err(refused(ArchiveError::NothingToChange));
     }
     let asked = label.clone();
-    let made =
-        site.desk.change(move |archive| archive.prepare_update(&asked, None, changes, &token.name, &|_| ()));
+    let made = site.desk.change(move |archive| {
+        let prepared = archive.prepare_update(&asked, None, changes, &token.name, &|_| ())?;
+        Ok(prepared.map(|prepared| prepared.with_authority(authority(&token))))
+    });
     made.await.map_err(refused)?;
     shown(&site, &label, StatusCode::OK)
 }

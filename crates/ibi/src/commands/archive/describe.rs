@@ -6,6 +6,7 @@ use std::path::Path;
 use ibi_archive::Changes;
 use ibi_archive::deposit::Draft;
 use ibi_archive::dublin_core::{DublinCore, Element, Statement};
+use ibi_archive::links::LinkAuthority;
 
 use crate::cli::archive::Description;
 use crate::exit::Failure;
@@ -69,6 +70,7 @@ impl Description {
             transferable: !self.non_transferable,
             key: None,
             by,
+            authority: LinkAuthority::Operator,
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use ibi_archive::ArchiveError;
 use ibi_archive::holders::HolderError;
-use ibi_archive::holders::bring::Brought;
+use ibi_archive::holders::bring::Arrival;
 use ibi_archive::holders::collection::{Bringing, Outcome, Put, Whether, put_into};
 use ibi_archive::holders::copy::Source;
 use ibi_archive::holders::peer::Peer;
@@ -77,7 +77,7 @@ struct Borrowing {
 }
 
 impl Put for Borrowing {
-    async fn put(&mut self, brought: Vec<Brought>) -> Result<Vec<Whether>, HolderError> {
+    async fn put(&mut self, brought: Vec<Arrival>) -> Result<Vec<Whether>, HolderError> {
         tokio::task::block_in_place(|| {
             let mut archive = open(&self.data).map_err(|failure| match failure {
                 Failure::Archive(error) => error,

@@ -106,7 +106,8 @@ impl OnLine {
         let lending = tokio::spawn(async move { drop(borrow::lend(lender).await) });
         let tending = tokio::spawn(tend(Arc::clone(&site)));
         let handing = tokio::spawn(Arc::clone(&site).hand_over());
-        Ok(Self { site, resolver: None, tasks: vec![lending, tending, handing] })
+        let linking = tokio::spawn(Arc::clone(&site).exchange_links());
+        Ok(Self { site, resolver: None, tasks: vec![lending, tending, handing, linking] })
     }
 
     /// The label of its service.

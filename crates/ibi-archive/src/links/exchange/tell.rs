@@ -1,0 +1,163 @@
+//! Telling a link to the Archive of the older item, and reading there how it stands.
+
+use ibi_store::journal::{LinkKind, LinkStatement, LinkStatus, State};
+
+use super::{LinkExchange, StatedLink};
+use crate::ArchiveError;
+use crate::holders::HolderError;
+use crate::holders::copy::Here;
+use crate::holders::peer::{Peer, PeerError};
+use crate::holders::resolver;
+use crate::links::known::key_of;
+use crate::links::report::{LinkHint, LinkReport, item_keys};
+use crate::links::stated::{is_decided_here, stated};
+
+/// From member to member of a group of translations, until its root is found.
+const MAX_STEPS_TO_ROOT: usize = 8;
+
+/// Archives that are asked which of them decides about an item.
+const MAX_CLAIMS: usize = 8;
+
+/// A link as it is stated here, and what is known of it.
+struct ToTell {
+    newer: String,
+    newer_keys: Vec<String>,
+    older: String,
+    /// Whether the item states it still; if not, the other Archive is to withdraw it.
+    is_stated: bool,
+    decided: Option<LinkStatement>,
+}
+
+/// What the Archive that holds the Original of an item, or removed it, tells of its links; nothing if it is
+/// this one, or if nobody or more than one claims it.
+pub(super) async fn report_of(
+    here: &impl Here,
+    resolver: &str,
+    label: &str,
+) -> Result<Option<(Peer, LinkReport)>, HolderError> {
+    let claims = resolver::originals(here, resolver, label).await?;
+    let mut reports = Vec::new();
+    for peer in claims.into_iter().take(MAX_CLAIMS) {
+        let report = peer.links(label).await?;
+        // Of tombstones, those of copies decide nothing.
+        if report.decides {
+            reports.push((peer, report));
+        }
+    }
+    Ok(reports.pop().filter(|_| reports.is_empty()))
+}
+
+impl LinkExchange {
+    /// Tells a link that an item here states. Whether the other Archive has decided, or waits for its operator;
+    /// also if there is nothing to tell.
+    pub(super) async fn tell(&self, resolver: &str, (path, kind): &StatedLink) -> Result<bool, HolderError> {
+        let Some(link) = self.to_tell(path, *kind)? else { return Ok(true) };
+        let mut older = link.older.clone();
+        for _ in 0..MAX_STEPS_TO_ROOT {
+            let Some((peer, _)) = report_of(&*self.desk, resolver, &older).await? else { return Ok(false) };
+            let hint = LinkHint {
+                kind: *kind,
+                older: older.clone(),
+                newer: link.newer.clone(),
+                decided: link.decided.clone(),
+            };
+            peer.post("/links", &hint).await?;
+            let report = peer.links(&older).await?;
+            if let Some(root) = root_of(&report, *kind, &link.newer_keys) {
+                older = root;
+                continue;
+            }
+            return self.note(path, *kind, &report, &link).await;
+        }
+        Ok(false)
+    }
+
+    fn to_tell(&self, path: &str, kind: LinkKind) -> Result<Option<ToTell>, ArchiveError> {
+        let holdings = self.desk.read()?;
+        // It may have gone meanwhile.
+        let Ok(newer) = holdings.item(path) else { return Ok(None) };
+        let is_original = matches!(newer.state, State::Original | State::Deleted);
+        if !is_original {
+            return Ok(None);
+        }
+        let known = holdings.links_from(kind, &newer.item)?;
+        let decided = known.into_iter().filter(|link| link.receipt.is_some());
+        let decided = decided.max_by_key(|link| link.counter);
+        let is_open = |link: &&LinkStatement| link.status == LinkStatus::Accepted;
+        let older = match stated(&newer.item, kind) {
+            Some(older) => older.to_owned(),
+            // Stated no longer: the other Archive is told so.
+            None => match decided.as_ref().filter(is_open) {
+                Some(link) => link.older_labels.first().unwrap_or(&link.older).clone(),
+                None => return Ok(None),
+            },
+        };
+        let key = key_of(&older).unwrap_or_default();
+        if holdings.held_by_key(&key)?.is_some_and(|older| is_decided_here(&holdings, &older)) {
+            return Ok(None);
+        }
+        Ok(Some(ToTell {
+            newer: newer.item.labels.primary().to_owned(),
+            newer_keys: item_keys(&newer),
+            older,
+            is_stated: stated(&newer.item, kind).is_some(),
+            decided,
+        }))
+    }
+
+    /// Notes what the Archive of the older item says: of this link, and of the group that it makes.
+    async fn note(
+        &self,
+        path: &str,
+        kind: LinkKind,
+        report: &LinkReport,
+        link: &ToTell,
+    ) -> Result<bool, HolderError> {
+        // Only of its own items does anybody decide.
+        let older = report.keys();
+        let own = |known: &&LinkStatement| known.kind == kind && older.contains(&known.older);
+        let mine = report.links.iter().filter(own).find(|known| link.newer_keys.contains(&known.newer));
+        let accepted = mine.is_some_and(|mine| mine.status == LinkStatus::Accepted);
+        let told = report.links.iter().filter(own).filter(|known| {
+            link.newer_keys.contains(&known.newer) || (accepted && kind == LinkKind::Translation)
+        });
+        let told: Vec<LinkStatement> = told.cloned().collect();
+        let path = path.to_owned();
+        let (status, count) = (mine.map(|mine| mine.status.name()), told.len());
+        let noted = self.desk.work(move |archive| archive.note_links(&path, &told)).await?;
+        if noted {
+            tracing::info!(newer = %link.newer, older = %link.older, status, count, "the other Archive told how a link stands");
+        }
+        let is_done = match mine {
+            Some(mine) => link.is_stated || mine.status != LinkStatus::Accepted,
+            None => !link.is_stated,
+        };
+        Ok(is_done)
+    }
+}
+
+/// The root of the group, if the item of a report is only a member: a link to a member is told there.
+fn root_of(report: &LinkReport, kind: LinkKind, newer: &[String]) -> Option<String> {
+    let own = report.keys();
+    let up = report.links.iter().find(|link| {
+        kind == LinkKind::Translation
+            && link.kind == kind
+            && link.status == LinkStatus::Accepted
+            && own.contains(&link.newer)
+            && !newer.contains(&link.older)
+    });
+    up.map(|link| link.older_labels.first().unwrap_or(&link.older).clone())
+}
+
+impl Peer {
+    /// What it tells of the links of an item.
+    pub(crate) async fn links(&self, label: &str) -> Result<LinkReport, PeerError> {
+        let report: LinkReport = self.item_json(label, "links").await?;
+        report.check().map_err(|what| self.not_an_archive(what))?;
+        let asked = key_of(label);
+        if !asked.is_some_and(|asked| report.keys().contains(&asked)) {
+            return Err(self.not_an_archive(format!("asked for {label}, it tells of another item")));
+        }
+        Ok(report)
+    }
+}
