@@ -7,6 +7,7 @@ mod archive;
 mod binary;
 mod holders;
 mod input_and_output;
+mod links;
 mod mint;
 mod online;
 mod resolver;

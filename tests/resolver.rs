@@ -36,25 +36,25 @@ const PUBLIC: &str = "http://resolver.test";
 const SERVICE: &str = "J8LNKB5R7W/3FUQHC5";
 
 /// A resolver in a folder of its own, with an address of its own: it can be known before it listens, and after.
-struct Resolver {
+pub(crate) struct Resolver {
     place: TempDir,
-    at: String,
+    pub(crate) at: String,
 }
 
 impl Resolver {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let resolver = Self { place: tempfile::tempdir().unwrap(), at: address() };
         let run = resolver.run("init", &["--public-url", PUBLIC]);
         assert_eq!((run.status, run.stdout.as_str()), (0, ""), "{}", run.stderr);
         resolver
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.place.path().join("data")
     }
 
     /// `ibi resolver COMMAND --data …`.
-    fn run(&self, command: &str, arguments: &[&str]) -> Run {
+    pub(crate) fn run(&self, command: &str, arguments: &[&str]) -> Run {
         let data = self.data().display().to_string();
         let mut all: Vec<&str> = std::iter::once("resolver").chain(command.split(' ')).collect();
         all.extend(["--data", &data]);
@@ -63,34 +63,34 @@ impl Resolver {
     }
 
     /// The same, which must be done, with `--json`.
-    fn json(&self, command: &str, arguments: &[&str]) -> Vec<Value> {
+    pub(crate) fn json(&self, command: &str, arguments: &[&str]) -> Vec<Value> {
         let run = self.run(command, &[arguments, &["--json"]].concat());
         assert_eq!(run.status, 0, "{command}: {}", run.stderr);
         run.json()
     }
 
     /// Registers an Archive; gives the key that is made.
-    fn register(&self, service: &str) -> String {
+    pub(crate) fn register(&self, service: &str) -> String {
         let made = self.json("register", &["--service", service]).pop().unwrap();
         made["key"].as_str().unwrap().to_owned()
     }
 
     /// The secret of a new token.
-    fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         let made = self.json("token create", &["--name", "Ana"]).pop().unwrap();
         made["token"].as_str().unwrap().to_owned()
     }
 
-    fn serve(&self) -> Server {
+    pub(crate) fn serve(&self) -> Server {
         self.serve_with(&["--allow-private"])
     }
 
-    fn serve_with(&self, arguments: &[&str]) -> Server {
+    pub(crate) fn serve_with(&self, arguments: &[&str]) -> Server {
         Server::run(&["resolver", "serve", "--listen", &self.at], &self.data(), arguments)
     }
 
     /// Registers an Archive, unless it is, puts it on line and waits until it is asked there.
-    fn on_line(&self, folder: &Folder) -> Server {
+    pub(crate) fn on_line(&self, folder: &Folder) -> Server {
         let key = folder.place.path().join("key");
         if !key.exists() {
             fs::write(&key, self.register(&folder.service)).unwrap();
@@ -102,7 +102,7 @@ impl Resolver {
     }
 
     /// How an Archive stands, says the resolver that is on line, and where it is.
-    fn standing(&self, service: &str) -> (String, String) {
+    pub(crate) fn standing(&self, service: &str) -> (String, String) {
         let listed = ask(&self.at, "GET", "/api/v1/archives", "", b"").json();
         let all = listed["archives"].as_array().unwrap();
         // What a command changed is seen a moment later.

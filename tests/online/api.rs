@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "31e17b1011ef92c3086dd7d84e9c53a7e3b21e5068ba2d95d7b9273a5a82f026";
+const FROZEN: &str = "6afa37a941382f144bfce25f9ec93b811fc43bc0d6b21be70773e405dd723feb";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");
