@@ -11,5 +11,7 @@ mod links;
 mod mint;
 mod online;
 mod resolver;
+mod standard;
 mod transcripts;
 mod vectors;
+mod worked_examples;

@@ -44,12 +44,17 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new() -> Self {
+        Self::begun_with(&[])
+    }
+
+    /// The same, with more to say to `ibi archive init`.
+    pub(crate) fn begun_with(more: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = tempfile::tempdir().unwrap();
         let host = format!("o{}x{number}.online.test", std::process::id());
         let mut folder = Self { place, host, service: String::new() };
-        let run = folder.archive("init", &["--host", &folder.host, "--allow-private"]);
+        let run = folder.archive("init", &[&["--host", &folder.host, "--allow-private"], more].concat());
         assert_eq!(run.status, 0, "{}", run.stderr);
         let listed = folder.archive("list", &[]).json();
         folder.service = rep(&listed[0]);

@@ -1,0 +1,42 @@
+//! `docs/decisions-on-the-standard.md` has every decision, and `docs/standard.md`, the checklist, cannot go stale.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The numbered decisions; there are some without a number, named after their clause.
+const DECISIONS: usize = 41;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join("docs").join(name)).unwrap()
+}
+
+/// The cells of the rows of all tables of a page, without headings.
+fn cells(page: &str) -> Vec<Vec<String>> {
+    let row = |line: &str| {
+        let line = line.trim().strip_prefix('|')?.strip_suffix('|')?.to_owned();
+        Some(line.split(" | ").map(|cell| cell.trim().to_owned()).collect::<Vec<_>>())
+    };
+    let rows = page.lines().filter_map(row);
+    rows.filter(|cells| cells[0] != "#" && !cells[0].starts_with("---")).collect()
+}
+
+/// What the decisions are called: `D1`, or the clause that has one without a number.
+pub(crate) fn decisions() -> Vec<String> {
+    cells(&page("decisions-on-the-standard.md")).into_iter().map(|mut cells| cells.swap_remove(0)).collect()
+}
+
+#[test]
+fn every_decision_is_there_once_and_says_what_and_why() {
+    let decisions = decisions();
+    let numbered: Vec<&String> = decisions.iter().filter(|name| name.starts_with('D')).collect();
+    let expected: Vec<String> = (1..=DECISIONS).map(|number| format!("D{number}")).collect();
+    assert_eq!(numbered, expected.iter().collect::<Vec<_>>());
+    for row in cells(&page("decisions-on-the-standard.md")) {
+        assert_eq!(row.len(), 4, "{row:?}");
+        assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+    }
+}
