@@ -1,4 +1,5 @@
-//! Archives of the examples: two providers without a resolver (001 §5), and two of INPE's that go on under their own labels.
+//! Archives of the examples: two providers without a resolver (001 §5), and two of INPE's that go
+//! on under their own labels.
 
 use std::fs;
 
@@ -13,13 +14,15 @@ use crate::online::server::Server;
 /// The software of the platform, in every answer of the examples.
 const PLATFORM_SOFTWARE: &str = "dpi.inpe.br/banon/1998/08.02.08.56";
 
-/// The Archives `mtc-m16c` and `mtc-m16d` as the examples have them: services, items, metadata and dates from before.
+/// The Archives `mtc-m16c` and `mtc-m16d` as the examples have them: services, items, metadata and
+/// dates from before.
 pub(super) struct InpeArchives {
     c: (Folder, Server),
     d: (Folder, Server),
 }
 
-/// An item of them: labels, label of the metadata, file, language and link, last updates of the file and of the metadata.
+/// An item of them: labels, label of the metadata, file, language and link, last updates of the
+/// file and of the metadata.
 struct InpeItem {
     labels: &'static [&'static str],
     metadata: &'static str,
@@ -86,7 +89,8 @@ impl InpeArchives {
                 let dates = ["--updated", data, "--metadata-updated", metadata];
                 item.deposit(&folder, &[&["--metadata-label", item.metadata], &dates[..]].concat());
             }
-            let server = folder.serve_with(&["--address", address, "--platform-software", PLATFORM_SOFTWARE]);
+            set_platform_software(&folder, PLATFORM_SOFTWARE);
+            let server = folder.serve_with(&["--address", address]);
             (folder, server)
         };
         Self {
@@ -96,7 +100,14 @@ impl InpeArchives {
     }
 }
 
-/// An Archive with the items of `mtc-m16d` and a service of its own: all that the examples say of URLs.
+/// Says which software the Archive runs: `ibi.platformsoftware` (003 Algorithm 2, line 9).
+pub(super) fn set_platform_software(folder: &Folder, label: &str) {
+    let run = folder.archive("settings", &["--platform-software", label]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+}
+
+/// An Archive with the items of `mtc-m16d` and a service of its own: all that the examples say of
+/// URLs.
 fn plain() -> (Folder, Server) {
     let folder = Folder::new();
     for item in &OF_D {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::replay::normal;
-use super::{WorkedWorld, each, texts};
+use super::{WorkedWorld, archives, each, texts};
 use crate::online::Folder;
 use crate::online::client::Reply;
 use crate::online::server::Server;
@@ -130,7 +130,8 @@ pub(super) fn languages(world: &WorkedWorld, input: &Value) -> Value {
     })
 }
 
-/// Table 7.3: what each pair says, and what moves the two timestamps. An Archive of its own: items of it are changed.
+/// Table 7.3: what each pair says, and what moves the two timestamps. An Archive of its own: items
+/// of it are changed.
 pub(super) fn values(input: &Value) -> Value {
     let folder = Folder::new();
     let software = input["platformsoftware"].as_str().unwrap();
@@ -138,7 +139,8 @@ pub(super) fn values(input: &Value) -> Value {
     folder.deposit(&[(b"a.txt", b"two")], &["--next-edition-of", &first]);
     let gone = folder.deposit(&[(b"a.txt", b"three")], &[]);
     assert_eq!(folder.archive("remove", &[&gone, "--reason", "a test", "--yes"]).status, 0);
-    let server = folder.serve_with(&["--platform-software", software]);
+    archives::set_platform_software(&folder, software);
+    let server = folder.serve();
     let ask = |ibi: &str, verbs: &str| {
         let query = format!(
             "servicesubject=urlRequest&clientinformation.ipaddress=192.0.2.1&parsedibiurl.ibi={ibi}\

@@ -63,7 +63,7 @@ pub(super) fn to_decimal(input: &Value) -> Value {
         let label = encode(&["--ip", text], "807235200");
         let run = ibi(&["id", "parse", "--verbose", "--json", &label]);
         assert_eq!(run.status, 0, "{}", run.stderr);
-        run.json().remove(0)["prefix_decimal"].clone()
+        run.json().remove(0)["decimals"]["address"].clone()
     })
 }
 
@@ -106,7 +106,8 @@ pub(super) fn digits(input: &Value) -> Value {
                 (value, label.split_once('/').unwrap().1.to_owned())
             })
             .collect(),
-        // The last digit of an address alone changes the number, by what it counts for; then the sign follows.
+        // The last digit of an address alone changes the number, by what it counts for; then the
+        // sign follows.
         "IPv4" => {
             let digits =
                 (0..10).map(|d| (prefix(&format!("1.1.1.1{d}")) - prefix("1.1.1.10"), d.to_string()));

@@ -22,7 +22,8 @@ pub(super) const RESOLVER_SERVICE: &str = "J8LNKB5R7W/3FUQHC5";
 /// The registration key of the examples.
 pub(super) const REGISTRATION_KEY: &str = "1234567890";
 
-/// A resolver in a folder of its own, that believes the test when it speaks for clients behind proxies.
+/// A resolver in a folder of its own, that believes the test when it speaks for clients behind
+/// proxies.
 pub(super) struct TestResolver {
     place: TempDir,
     pub(super) server: Server,
@@ -160,8 +161,9 @@ pub(super) fn normal_pairs(list: &Value) -> Value {
     list.as_array().unwrap().iter().map(pair).collect()
 }
 
-/// A value that can be compared: forms of an IBI by form; a key that is fresh for each answer by its grammar (Table 5.1); of
-/// the URL of metadata what the documents prescribe, for the script that shows them is the Archive's own.
+/// A value that can be compared: forms of an IBI by form; a key that is fresh for each answer by
+/// its grammar (Table 5.1); of the URL of metadata what the documents prescribe, for the script
+/// that shows them is the Archive's own.
 pub(super) fn normal(name: &str, value: &str) -> Value {
     if name == "ibi" || name.starts_with("ibi.") {
         let words: Vec<&str> = value.split(' ').collect();

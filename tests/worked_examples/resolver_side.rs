@@ -1,4 +1,5 @@
-//! What the resolver is told, what it asks Archives, and what it makes of their answers (003 §4 to §6.2 and §8).
+//! What the resolver is told, what it asks Archives, and what it makes of their answers (003 §4 to
+//! §6.2 and §8).
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +16,8 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap()
 }
 
-/// The pairs of a query, as they came. The address of the test, the last of the proxies, is taken off.
+/// The pairs of a query, as they came. The address of the test, the last of the proxies, is taken
+/// off.
 fn pairs(target: &str) -> Value {
     let query = target.split_once('?').unwrap().1;
     let pair = |pair: &str| {
@@ -71,7 +73,8 @@ pub(super) fn keys(input: &Value) -> Value {
     })
 }
 
-/// Example 5.1: the operator of the resolver is told a service and a key; from then on the Archive may come.
+/// Example 5.1: the operator of the resolver is told a service and a key; from then on the Archive
+/// may come.
 pub(super) fn registered(input: &Value) -> Value {
     let resolver = TestResolver::new();
     let archive = ReplayArchive::new(Vec::new());
@@ -113,7 +116,8 @@ pub(super) fn included(input: &Value) -> Value {
     json!({ "to": format!("/{RESOLVER_SERVICE}"), "said": said, "called_back": called.first() })
 }
 
-/// Example 6.9, §8.1 and §8.2: a whole conversation. Where the document has the Archive's address, the test has its own.
+/// Example 6.9, §8.1 and §8.2: a whole conversation. Where the document has the Archive's address,
+/// the test has its own.
 pub(super) fn conversation(input: &Value) -> Value {
     let (service, address) = (text(input, "service"), text(input, "address"));
     let answers: Vec<String> = input["answers"].as_array().unwrap().iter().map(replay::body).collect();

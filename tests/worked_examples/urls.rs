@@ -8,14 +8,16 @@ use crate::online::client::{Reply, ask};
 use crate::online::server::Server;
 use crate::online::{Folder, until};
 
-/// A resolver with two Archives that hold the items of the examples, under the labels of the examples.
+/// A resolver with two Archives that hold the items of the examples, under the labels of the
+/// examples.
 pub(super) struct UrlWorld {
     resolver: TestResolver,
     _servers: Vec<Server>,
     _folders: [Folder; 2],
 }
 
-/// Items by name: labels, language, and what each is tied to. A name is the content of the item's only file and its title.
+/// Items by name: labels, language, and what each is tied to. A name is the content of the item's
+/// only file and its title.
 const ITEMS: [(&str, &[&str], &str, &[&str]); 12] = [
     ("report", &["sid.inpe.br/mtc-m18@80/2009/02.16.17.46", "8JMKD3MGP8W/34PGRBS"], "", &[]),
     ("draft", &["sid.inpe.br/md-m09@80/2008/04.14.11.53"], "", &[]),
