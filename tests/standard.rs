@@ -1,4 +1,8 @@
-//! `docs/decisions-on-the-standard.md` has every decision, and `docs/standard.md`, the checklist, cannot go stale.
+//! `docs/decisions-on-the-standard.md` has every decision, and `docs/standard.md`, the checklist,
+//! cannot go stale.
+
+mod checklist;
+mod claims;
 
 use std::fs;
 use std::path::{Path, PathBuf};
