@@ -180,5 +180,18 @@ pub(super) fn normal(name: &str, value: &str) -> Value {
             value.split_once("/col/").map(|(_, path)| path.split('/').take(4).collect::<Vec<_>>().join("/"));
         return item.map_or_else(|| value.into(), |item| format!("below /col/{item}/").into());
     }
+    if name == "url" || name.starts_with("url.") {
+        return same_codes(value).into();
+    }
     value.into()
+}
+
+/// A URL with the digits of its percent codes in upper case (RFC 3986 §6.2.2.1): `%f3` is `%F3`.
+fn same_codes(url: &str) -> String {
+    let mut parts = url.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |url, part| {
+        let (code, rest) = part.split_at(part.len().min(2));
+        format!("{url}%{}{rest}", code.to_ascii_uppercase())
+    })
 }
