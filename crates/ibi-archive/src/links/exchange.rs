@@ -54,7 +54,7 @@ struct Due {
 /// What is to be told and checked.
 #[derive(Debug, Default)]
 struct Agenda {
-    /// Links that items here state, and when each is told next.
+    /// Links that are to be told, and when. One that was heard is told again daily, from a list made anew.
     stated: BTreeMap<StatedLink, Due>,
     /// Hints from others, in the order in which they came.
     hints: VecDeque<LinkHint>,
@@ -162,10 +162,11 @@ impl LinkExchange {
             after.clone_from(last);
             for path in paths {
                 for link in holdings.records.links(&path)? {
-                    self.schedule((path.clone(), link.kind));
+                    self.schedule((path.clone(), link.kind))?;
                 }
             }
         }
+        show_open_proposals(&holdings)?;
         self.schedule_unstated(&holdings)
     }
 
@@ -178,42 +179,48 @@ impl LinkExchange {
             after = *last;
             for (_, link) in page.into_iter().filter(|(_, link)| link.receipt.is_some()) {
                 if let Some(newer) = holdings.held_by_key(&link.newer)? {
-                    self.schedule((newer.path, link.kind));
+                    self.schedule((newer.path, link.kind))?;
                 }
             }
         }
     }
 
-    fn schedule(&self, link: StatedLink) {
-        self.agenda().stated.insert(link, Due { at: Instant::now(), wait: FIRST_RETRY });
+    /// Has a link told, if it is decided elsewhere.
+    fn schedule(&self, link: StatedLink) -> Result<(), ArchiveError> {
+        if self.to_tell(&link.0, link.1)?.is_some() {
+            self.agenda().stated.insert(link, Due { at: Instant::now(), wait: FIRST_RETRY });
+        }
+        Ok(())
     }
 
     /// What changed here since: links that are stated, that lead to what was handed over, or were decided.
-    fn schedule_changed(&self, mut after: u64) -> Result<u64, ArchiveError> {
+    fn schedule_changed(&self, before: u64) -> Result<u64, ArchiveError> {
         let holdings = self.desk.read()?;
+        let mut after = before;
         loop {
             let changed = holdings.changes(after, PAGE)?;
             let Some(last) = changed.last() else { break };
             after = last.change;
             for holding in &changed {
                 for link in holdings.records.links(&holding.path)? {
-                    self.schedule((holding.path.clone(), link.kind));
+                    self.schedule((holding.path.clone(), link.kind))?;
                 }
                 for kind in [LinkKind::Edition, LinkKind::Translation] {
                     if !holdings.links_from(kind, &holding.item)?.is_empty() {
-                        self.schedule((holding.path.clone(), kind));
+                        self.schedule((holding.path.clone(), kind))?;
                     }
                     for key in item_keys(holding) {
                         for path in holdings.records.linked(kind, &key)? {
-                            self.schedule((path, kind));
+                            self.schedule((path, kind))?;
                         }
                     }
                     self.note_decided(&holdings, kind, holding)?;
                 }
             }
         }
-        let (open, _) = holdings.count_proposals(None)?;
-        metrics::gauge!("ibi_links_proposed").set(f64::from(u32::try_from(open).unwrap_or(u32::MAX)));
+        if after != before {
+            show_open_proposals(&holdings)?;
+        }
         Ok(after)
     }
 
@@ -293,8 +300,10 @@ impl LinkExchange {
         if due.at <= Instant::now() {
             return;
         }
-        let wait = if done { REASSERT_INTERVAL } else { due.wait };
-        *due = Due { at: Instant::now() + wait, wait: (due.wait * 2).min(LAST_RETRY) };
+        *due = Due { at: Instant::now() + due.wait, wait: (due.wait * 2).min(LAST_RETRY) };
+        if done {
+            agenda.stated.remove(&link);
+        }
     }
 
     /// Tells the Archive of a newer item that something was decided here about its link.
@@ -304,6 +313,12 @@ impl LinkExchange {
         }
         Ok(())
     }
+}
+
+fn show_open_proposals(holdings: &crate::Holdings) -> Result<(), ArchiveError> {
+    let (open, _) = holdings.count_proposals(None)?;
+    metrics::gauge!("ibi_links_proposed").set(f64::from(u32::try_from(open).unwrap_or(u32::MAX)));
+    Ok(())
 }
 
 /// Something that is done with another Archive.

@@ -22,8 +22,7 @@ impl LinkExchange {
             (holdings.held_by_key(&older)?, holdings.held_by_key(&newer)?)
         };
         if let Some(newer) = newer_here.filter(|newer| newer.state != State::Copy) {
-            self.schedule((newer.path, hint.kind));
-            return Ok(());
+            return Ok(self.schedule((newer.path, hint.kind))?);
         }
         let Some(older) = older_here else { return Ok(()) };
         {

@@ -19,7 +19,7 @@ const MAX_STEPS_TO_ROOT: usize = 8;
 const MAX_CLAIMS: usize = 8;
 
 /// A link as it is stated here, and what is known of it.
-struct ToTell {
+pub(super) struct ToTell {
     newer: String,
     newer_keys: Vec<String>,
     older: String,
@@ -72,7 +72,7 @@ impl LinkExchange {
         Ok(false)
     }
 
-    fn to_tell(&self, path: &str, kind: LinkKind) -> Result<Option<ToTell>, ArchiveError> {
+    pub(super) fn to_tell(&self, path: &str, kind: LinkKind) -> Result<Option<ToTell>, ArchiveError> {
         let holdings = self.desk.read()?;
         // It may have gone meanwhile.
         let Ok(newer) = holdings.item(path) else { return Ok(None) };
