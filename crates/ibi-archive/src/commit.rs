@@ -33,6 +33,8 @@ pub struct Prepared {
     pub(crate) source: Option<String>,
     /// What had happened to it elsewhere.
     pub(crate) past: Option<String>,
+    /// Which of its two clocks stay where they are (D32).
+    pub(crate) unmoved: UnmovedClocks,
     /// Whether its labels are to be minted.
     pub(crate) mint: bool,
     /// The inventories of all its versions, if a whole object comes from another Archive.
@@ -49,6 +51,16 @@ impl Prepared {
     pub fn with_authority(self, authority: LinkAuthority) -> Self {
         Self { authority, ..self }
     }
+}
+
+/// The clocks that a new version does not move, because it changes nothing that they tell of
+/// (clause 2.2, D32).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct UnmovedClocks {
+    /// When the data last changed, if this version leaves them as they are.
+    pub(crate) data: Option<String>,
+    /// When the metadata last changed, likewise.
+    pub(crate) metadata: Option<String>,
 }
 
 /// The version that a change is based on.
@@ -242,6 +254,11 @@ impl Archive {
         if item.created.is_empty() {
             item.created.clone_from(&item.updated);
         }
+        // One that would tell the same as `updated` is left out.
+        let kept = |clock: &Option<String>| clock.clone().filter(|time| *time != item.updated);
+        item.data_updated = kept(&change.unmoved.data);
+        item.metadata_updated = kept(&change.unmoved.metadata);
+        item.format = item.needed_format();
         item.files = change.files.iter().map(|file| file.file.clone()).collect();
         self.write(change)
     }

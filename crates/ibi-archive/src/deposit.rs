@@ -14,13 +14,14 @@ use ibi_store::ocfl::{ContentNames, Inventory, logical};
 use crate::ArchiveError;
 use crate::access::Access;
 use crate::archive::Archive;
-use crate::commit::{Prepared, StagedFile};
+use crate::commit::{Prepared, StagedFile, UnmovedClocks};
 use crate::dublin_core::{DublinCore, Element, Statement};
 use crate::item::{FORMAT, Item, ItemFile, Labels};
 use crate::language::Language;
 use crate::links::LinkAuthority;
 use crate::mint::{Edition, LONGEST_WAIT, Minter, Request};
 use crate::object::DOC;
+use crate::target_url::TargetUrl;
 
 pub(crate) use labels::{check_not_ahead, is_ours};
 pub use source::{Origin, Source};
@@ -40,6 +41,8 @@ pub struct Draft {
     pub next_edition_of: Option<String>,
     /// The file to open.
     pub target: Option<String>,
+    /// Where to lead instead of to a file.
+    pub url: Option<TargetUrl>,
     /// Who may read it.
     pub access: Access,
     /// Labels that it has already, at most one a form; without any, it gets new ones.
@@ -67,6 +70,7 @@ impl Draft {
             translation_of: None,
             next_edition_of: None,
             target: None,
+            url: None,
             access: Access::Public,
             labels: Vec::new(),
             original: false,
@@ -180,6 +184,7 @@ impl Archive {
             whole: None,
             authority: draft.authority,
             links: Vec::new(),
+            unmoved: UnmovedClocks::default(),
             item: Item {
                 format: FORMAT,
                 labels: labels.unwrap_or_default(),
@@ -188,10 +193,13 @@ impl Archive {
                 transferable: draft.transferable,
                 created: String::new(),
                 updated: String::new(),
+                data_updated: None,
+                metadata_updated: None,
                 language: draft.language,
                 translation_of: draft.translation_of,
                 next_edition_of: draft.next_edition_of,
                 target,
+                url: draft.url,
                 access: draft.access,
                 files: Vec::new(),
                 removed: None,

@@ -278,11 +278,20 @@ pub enum ArchiveError {
         path: PathBuf,
     },
     /// Nothing to deposit.
-    #[error("{} has no file in it: an item has at least one", .path.display())]
+    #[error(
+        "{} has no file in it. A record of something that is not here has none, and is deposited with --record",
+        .path.display()
+    )]
     NoFiles {
         /// The folder.
         path: PathBuf,
     },
+    /// Files, and a URL instead of files.
+    #[error("an item has files or a target URL, not both: deposit the files as an item of its own")]
+    FilesAndUrl,
+    /// A record of which nothing is said.
+    #[error("a record without files is its metadata: say at least a title (dc title=…)")]
+    EmptyRecord,
     /// The target is not there.
     #[error("the target {target} is not among the files of the item: {}", some_of(.files))]
     Target {

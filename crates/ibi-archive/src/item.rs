@@ -7,9 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Access;
 use crate::language::Language;
+use crate::target_url::TargetUrl;
 
-/// The format of `item.json`.
+/// The format of `item.json` for an item that has none of the members that came later.
 pub(crate) const FORMAT: u32 = 1;
+
+/// The format of an `item.json` with `url`, `data_updated` or `metadata_updated`. Written only
+/// where it is needed, so that programs that know format 1 alone go on reading all other items.
+pub(crate) const FORMAT_WITH_URL_AND_CLOCKS: u32 = 2;
 
 /// An item, apart from its bytes and its metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +36,12 @@ pub struct Item {
     pub created: String,
     /// When it was last updated, or removed.
     pub updated: String,
+    /// When its data last changed, if that was not `updated` (D32).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_updated: Option<String>,
+    /// When its metadata last changed, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_updated: Option<String>,
     /// Its language.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
@@ -43,6 +54,9 @@ pub struct Item {
     /// The file that its persistent URL opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Where its persistent URL leads, if not to a file of its own (clause 2.2, D31).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<TargetUrl>,
     /// Who may read its files.
     pub access: Access,
     /// Its files.
@@ -71,10 +85,13 @@ struct Written {
     transferable: bool,
     created: String,
     updated: String,
+    data_updated: Option<String>,
+    metadata_updated: Option<String>,
     language: Option<Language>,
     translation_of: Option<String>,
     next_edition_of: Option<String>,
     target: Option<String>,
+    url: Option<TargetUrl>,
     access: Access,
     #[serde(default)]
     files: Vec<ItemFile>,
@@ -91,10 +108,13 @@ impl From<Written> for Item {
             transferable: written.transferable,
             created: written.created,
             updated: written.updated,
+            data_updated: written.data_updated,
+            metadata_updated: written.metadata_updated,
             language: written.language,
             translation_of: written.translation_of,
             next_edition_of: written.next_edition_of,
             target: written.target,
+            url: written.url,
             access: written.access,
             files: written.files,
             removed: written.removed,
@@ -262,9 +282,9 @@ impl Item {
             Err(_) => serde_json::from_slice::<Format>(bytes).ok().map(|written| written.format),
         };
         match format {
-            Some(format) if format != FORMAT => {
-                Err(format!("its format is {format}, and this program knows {FORMAT}"))
-            }
+            Some(format) if !(FORMAT..=FORMAT_WITH_URL_AND_CLOCKS).contains(&format) => Err(format!(
+                "its format is {format}, and this program knows {FORMAT} to {FORMAT_WITH_URL_AND_CLOCKS}"
+            )),
             _ => item.map_err(|error| error.to_string()),
         }
     }
@@ -295,8 +315,59 @@ impl Item {
             .filter_map(|(kind, to)| Some(LinkRecord { kind, to: Spelling::parse(to).ok()?.canonical }))
             .collect()
     }
+
+    /// The oldest format that can tell all that it has.
+    pub(crate) fn needed_format(&self) -> u32 {
+        let is_plain = self.url.is_none() && self.data_updated.is_none() && self.metadata_updated.is_none();
+        if is_plain { FORMAT } else { FORMAT_WITH_URL_AND_CLOCKS }
+    }
+
+    /// When its data last changed, or it was removed (clause 3.4, `timestamp`).
+    pub fn data_time(&self) -> &str {
+        self.data_updated.as_deref().unwrap_or(&self.updated)
+    }
+
+    /// When its metadata last changed, or it was removed (clause 3.4, `timestamp.metadata`).
+    pub fn metadata_time(&self) -> &str {
+        self.metadata_updated.as_deref().unwrap_or(&self.updated)
+    }
+
     /// The path of its object: the folded spelling of its first label.
     pub(crate) fn object_path(&self) -> Result<String, ParseError> {
         Ok(Spelling::parse(self.labels.primary())?.folded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT_2: &str = include_str!("../tests/samples/item-2.json");
+
+    /// Frozen: what this program wrote once, it reads for ever.
+    #[test]
+    fn an_item_of_format_2_is_still_read_and_written_so() {
+        let item = Item::parse(FORMAT_2.as_bytes()).unwrap();
+        assert_eq!(
+            item.url.as_ref().map(TargetUrl::as_str),
+            Some("https://maps.library.org.br/wms?service=WMS")
+        );
+        assert_eq!(item.data_time(), "2026-11-17T20:15:46Z", "D32");
+        assert_eq!(item.metadata_time(), "2026-11-17T20:15:47Z", "D32");
+        assert_eq!(String::from_utf8(item.to_bytes()).unwrap(), FORMAT_2);
+        assert_eq!(item.needed_format(), 2);
+    }
+
+    #[test]
+    fn format_2_is_written_only_for_what_format_1_cannot_tell() {
+        let plain =
+            Item::parse(FORMAT_2.as_bytes()).map(|item| Item { url: None, data_updated: None, ..item });
+        assert_eq!(plain.as_ref().map(Item::needed_format), Ok(1));
+        let later = plain.map(|item| Item { metadata_updated: Some(String::new()), ..item });
+        assert_eq!(later.map(|item| item.needed_format()), Ok(2));
+        let newer = FORMAT_2.replace("\"format\": 2", "\"format\": 3");
+        assert!(Item::parse(newer.as_bytes()).unwrap_err().contains("format is 3"));
+        let hostile = FORMAT_2.replace("https://", "javascript://");
+        assert!(Item::parse(hostile.as_bytes()).is_err(), "whoever it comes from");
     }
 }

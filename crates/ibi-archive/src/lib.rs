@@ -56,6 +56,7 @@ mod rules;
 #[cfg(feature = "web")]
 pub mod service;
 pub mod table;
+pub mod target_url;
 pub mod told;
 mod update;
 #[cfg(feature = "web")]

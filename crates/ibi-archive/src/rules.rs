@@ -29,6 +29,9 @@ pub(crate) fn check(holdings: &Holdings, change: &mut Prepared) -> Result<String
     if change.item.removed.is_none() && change.whole.is_none() {
         check_links(holdings, &mut change.item, &path)?;
         check_target(&change.item, &change.files)?;
+        if change.item.url.is_some() && !change.files.is_empty() {
+            return Err(ArchiveError::FilesAndUrl);
+        }
     }
     Ok(path)
 }
@@ -65,6 +68,9 @@ pub(crate) fn check_draft(
     let path = if labels.primary().is_empty() { String::new() } else { new_path(holdings, &item, false)? };
     check_labels(holdings, &item, None)?;
     check_links(holdings, &mut item, &path)?;
+    if draft.url.is_some() && !source.files().is_empty() {
+        return Err(ArchiveError::FilesAndUrl);
+    }
     let Some(target) = &draft.target else { return Ok(()) };
     let files: Vec<String> = source.files().iter().filter_map(|file| logical(file.name()).ok()).collect();
     if files.contains(target) || logical(target.as_bytes()).is_ok_and(|target| files.contains(&target)) {

@@ -15,7 +15,7 @@ use crate::ArchiveError;
 use crate::access::Access;
 use crate::archive::{Archive, Holdings};
 use crate::commit::Prepared;
-use crate::deposit::{Draft, Source};
+use crate::deposit::{Draft, Origin, Source, titled};
 use crate::rules;
 use columns::Columns;
 
@@ -149,8 +149,13 @@ impl Table {
             return Err(ArchiveError::Value(what));
         }
         let file = self.columns.file(&values).to_owned();
-        if file.is_empty() && values.iter().any(|value| !value.is_empty()) {
-            return Err(ArchiveError::Value("the column file is empty".to_owned()));
+        if file.is_empty()
+            && !self.columns.has_no_files(&values)
+            && values.iter().any(|value| !value.is_empty())
+        {
+            return Err(ArchiveError::Value(
+                "the column file is empty: name a file, a url, or say yes in the column record".to_owned(),
+            ));
         }
         if values.iter().any(|value| value.contains('\n')) && self.is_unclosed(record)? {
             let what =
@@ -228,7 +233,10 @@ impl Archive {
             return Ok(Taken::Done(Outcome::Already(path)));
         }
         let draft = table.columns.draft(&row.values, row.key.clone(), by).map_err(ArchiveError::Value)?;
-        let source = Source::at(&table.folder.join(&row.file))?;
+        let source = match row.file.as_str() {
+            "" => Source::nothing(),
+            file => Source::at(&table.folder.join(file))?,
+        };
         let draft = with_metadata(draft, &source)?;
         if dry {
             self.check_draft(&source, &draft)?;
@@ -303,12 +311,18 @@ pub fn with_metadata(mut draft: Draft, source: &Source) -> Result<Draft, Archive
     if draft.metadata.statements().is_empty() {
         draft.metadata = match source.metadata() {
             Some(metadata) => metadata.clone(),
+            // What has no file has no name; a URL is one.
+            None if source.origin() == Origin::Nothing => match &draft.url {
+                Some(url) => titled(url.as_str())?,
+                None => return Err(ArchiveError::EmptyRecord),
+            },
             None => source.default_metadata()?,
         };
     }
     if let Some(item) = source.described() {
         draft.language = draft.language.or(item.language);
         draft.target = draft.target.or_else(|| item.target.clone());
+        draft.url = draft.url.or_else(|| item.url.clone());
         // What was closed does not become public by being carried about.
         if draft.access == Access::Public {
             draft.access = item.access.clone();

@@ -9,6 +9,7 @@ use crate::archive::{Holding, Holdings};
 use crate::dublin_core::DublinCore;
 use crate::item::{Labels, Removed};
 use crate::keep::{Entry, FileRecord, Role, State};
+use crate::target_url::TargetUrl;
 
 /// Files that are read at a time.
 const PAGE: usize = 1000;
@@ -40,6 +41,12 @@ pub struct Told<'a> {
     pub created: &'a str,
     /// When it was last changed.
     pub updated: &'a str,
+    /// When its data last changed, if that was not `updated` (D32).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_updated: Option<&'a str>,
+    /// When its metadata last changed, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_updated: Option<&'a str>,
     /// Its language.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
@@ -52,6 +59,9 @@ pub struct Told<'a> {
     /// The file that its persistent URL opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<&'a str>,
+    /// The URL that it leads to instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<&'a str>,
     /// Who may read its files.
     pub access: String,
     /// Its metadata.
@@ -191,10 +201,13 @@ impl<'a> Told<'a> {
             epoch: None,
             created: &item.created,
             updated: &item.updated,
+            data_updated: item.data_updated.as_deref(),
+            metadata_updated: item.metadata_updated.as_deref(),
             language: item.language.map(|language| language.to_string()),
             translation_of: item.translation_of.as_deref(),
             next_edition_of: item.next_edition_of.as_deref(),
             target: item.target.as_deref().filter(|_| of_item),
+            url: item.url.as_ref().map(TargetUrl::as_str).filter(|_| of_item),
             access: item.access.to_string(),
             metadata: Metadata { labels: &item.metadata, dc: &holding.metadata },
             removed: item.removed.as_ref(),
@@ -205,9 +218,9 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// The same for those who may not even know which file it opens.
+    /// The same for those who may not even know what it opens.
     pub fn hidden(holding: &'a Holding, role: Role) -> Self {
-        Self { target: None, ..Self::without_files(holding, role) }
+        Self { target: None, url: None, ..Self::without_files(holding, role) }
     }
 
     /// Also tells what happened to it.

@@ -5,7 +5,7 @@ use ibi_store::records::Role;
 
 use crate::access::Access;
 use crate::archive::{Archive, Holding};
-use crate::commit::{Base, Prepared, StagedFile};
+use crate::commit::{Base, Prepared, StagedFile, UnmovedClocks};
 use crate::deposit::{Progress, Source, Staged, check_not_ahead, default_target, spelled_as};
 use crate::dublin_core::{DublinCore, Statement};
 use crate::holders::stand::next_epoch;
@@ -14,6 +14,7 @@ use crate::language::Language;
 use crate::links::LinkAuthority;
 use crate::object::Object;
 use crate::restate::Restated;
+use crate::target_url::TargetUrl;
 use crate::{ArchiveError, mint};
 
 /// What is to change; what is not said stays.
@@ -31,6 +32,8 @@ pub struct Changes {
     pub next_edition_of: Option<Option<String>>,
     /// The file to open.
     pub target: Option<String>,
+    /// Where to lead instead of to files; nothing takes it away.
+    pub url: Option<Option<TargetUrl>>,
     /// Who may read it.
     pub access: Option<Access>,
     /// More labels that lead to it.
@@ -49,6 +52,7 @@ impl Changes {
             translation_of,
             next_edition_of,
             target,
+            url,
             access,
             aliases,
             non_transferable,
@@ -59,6 +63,7 @@ impl Changes {
             && translation_of.is_none()
             && next_edition_of.is_none()
             && target.is_none()
+            && url.is_none()
             && access.is_none()
             && aliases.is_empty()
             && !non_transferable
@@ -70,6 +75,7 @@ struct Next {
     item: Item,
     metadata: DublinCore,
     target_is_given: bool,
+    url_is_given: bool,
 }
 
 impl Archive {
@@ -113,19 +119,30 @@ impl Archive {
             Some(record) => record,
             None => replaced(&object.metadata, changes.statements)?,
         };
-        Ok(Next { item, metadata, target_is_given: changes.target.is_some() })
+        let url_is_given = changes.url.as_ref().is_some_and(Option::is_some);
+        Ok(Next { item, metadata, target_is_given: changes.target.is_some(), url_is_given })
     }
 
     fn new_version(
         &self,
         (holding, object): (Holding, Object),
-        Next { mut item, metadata, target_is_given }: Next,
+        Next { mut item, metadata, target_is_given, url_is_given }: Next,
         Staged { staging, mut files }: Staged,
         files_stay: bool,
         by: &str,
     ) -> Result<Option<Prepared>, ArchiveError> {
-        if files_stay {
+        if files_stay && !url_is_given {
             files = kept(&object);
+        }
+        // An item opens a file or leads to a URL (clause 2.2): what is given takes the other's
+        // place. Both given at once are refused by the rules.
+        if !files_stay && !files.is_empty() && !url_is_given {
+            item.url = None;
+        }
+        if item.url.is_some() && !target_is_given {
+            item.target = None;
+        } else if files_stay && !url_is_given {
+            // Its files stay, and so does the one that it opens.
         } else if item
             .target
             .as_ref()
@@ -143,7 +160,9 @@ impl Archive {
             return Ok(None);
         }
         let base = Base::of(&holding, &object);
+        let unmoved = unmoved(&object, &item, same_files, metadata == object.metadata);
         Ok(Some(Prepared {
+            unmoved,
             staging,
             verb: Verb::Update,
             base: Some(base),
@@ -208,10 +227,12 @@ impl Archive {
         let removed = Removed { purged: purge, ..removed };
         let base = Base::of(&holding, &object);
         Ok(Prepared {
+            // A removal is of both, data and metadata.
+            unmoved: UnmovedClocks::default(),
             staging: self.holdings.content.stage()?,
             verb: if purge { Verb::Purge } else { Verb::Remove },
             base: Some(base),
-            item: Item { files: Vec::new(), target: None, removed: Some(removed), ..object.item },
+            item: Item { files: Vec::new(), target: None, url: None, removed: Some(removed), ..object.item },
             metadata: object.metadata,
             files: Vec::new(),
             state: State::Deleted,
@@ -280,10 +301,33 @@ impl Archive {
     }
 }
 
+/// Which clocks a new version leaves where they are (D32). A link moves neither (clause 2.4); all
+/// else that is said of an item, besides its metadata, is said of its data.
+fn unmoved(object: &Object, item: &Item, same_files: bool, same_metadata: bool) -> UnmovedClocks {
+    let linked = Item {
+        translation_of: item.translation_of.clone(),
+        next_edition_of: item.next_edition_of.clone(),
+        ..object.item.clone()
+    };
+    let same_data = same_files && linked == *item;
+    UnmovedClocks {
+        data: same_data.then(|| object.item.data_time().to_owned()),
+        metadata: same_metadata.then(|| object.item.metadata_time().to_owned()),
+    }
+}
+
 fn changed(item: &Item, changes: &Changes) -> Item {
     let mut item = item.clone();
     let Changes {
-        language, translation_of, next_edition_of, target, access, aliases, non_transferable, ..
+        language,
+        translation_of,
+        next_edition_of,
+        target,
+        url,
+        access,
+        aliases,
+        non_transferable,
+        ..
     } = changes;
     if let Some(language) = language {
         item.language = *language;
@@ -296,6 +340,9 @@ fn changed(item: &Item, changes: &Changes) -> Item {
     }
     if target.is_some() {
         item.target.clone_from(target);
+    }
+    if let Some(url) = url {
+        item.url.clone_from(url);
     }
     if let Some(access) = access {
         item.access = access.clone();

@@ -79,17 +79,22 @@ impl PersistentUrl {
 
     /// An item's URL with the pairs that belong to the item: after `?`, or after `&` if it has a query already.
     pub fn append(&self, url: &str) -> String {
-        if self.passed_on.is_empty() {
-            return url.to_owned();
-        }
-        let (before, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
-        let sign = match before.find('?') {
-            None => "?",
-            Some(_) if before.ends_with(['?', '&']) => "",
-            Some(_) => "&",
-        };
-        [before, sign, &self.passed_on, fragment].concat()
+        append_query(url, &self.passed_on)
     }
+}
+
+/// A URL with more pairs in its query, as they are: before its fragment.
+pub fn append_query(url: &str, pairs: &str) -> String {
+    if pairs.is_empty() {
+        return url.to_owned();
+    }
+    let (before, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
+    let sign = match before.find('?') {
+        None => "?",
+        Some(_) if before.ends_with(['?', '&']) => "",
+        Some(_) => "&",
+    };
+    [before, sign, pairs, fragment].concat()
 }
 
 impl fmt::Display for PersistentUrl {

@@ -10,7 +10,7 @@ use ibi_store::{Content, KeepError, Staging};
 
 use super::verdict::{Mine, Theirs, Verdict, gains, is_meant, judge};
 use crate::archive::{Archive, Holdings};
-use crate::commit::{Base, Prepared, StagedFile};
+use crate::commit::{Base, Prepared, StagedFile, UnmovedClocks};
 use crate::deposit::check_not_ahead;
 use crate::dublin_core::DublinCore;
 use crate::item::Item;
@@ -216,6 +216,7 @@ impl Archive {
             key: None,
             source: Some(brought.source.clone()),
             past,
+            unmoved: UnmovedClocks::default(),
             mint: false,
             whole: Some(brought.inventories.clone()),
             authority: LinkAuthority::OtherArchive,
@@ -238,7 +239,7 @@ impl Archive {
             staging: self.holdings.content.stage()?,
             verb: Verb::Refresh,
             base: Some(base),
-            item: Item { files: Vec::new(), target: None, removed, ..object.item },
+            item: Item { files: Vec::new(), target: None, url: None, removed, ..object.item },
             metadata: brought.metadata.clone(),
             files: Vec::new(),
             state: State::Deleted,
@@ -248,6 +249,7 @@ impl Archive {
             key: None,
             source: Some(brought.source.clone()),
             past,
+            unmoved: UnmovedClocks::default(),
             mint: false,
             whole: None,
             authority: LinkAuthority::OtherArchive,

@@ -47,6 +47,11 @@ pub fn item(labels: &Labels) -> String {
     format!("/col/{}/", labels.primary())
 }
 
+/// The files of an item, and what opens there if none is named.
+pub fn folder(labels: &Labels) -> String {
+    format!("/col/{}/doc/", labels.primary())
+}
+
 /// A file of an item, by its name in the inventory.
 pub fn file(labels: &Labels, name: &str) -> String {
     format!("/col/{}/doc/{}", labels.primary(), percent_encode(&crate::keep::raw(name), PATH))

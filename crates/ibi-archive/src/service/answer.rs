@@ -9,7 +9,7 @@ use ibi_store::journal::State;
 use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::item::Labels;
-use crate::relations::{Led, What};
+use crate::relations::{Led, Offers, What};
 use crate::service::UrlKeys;
 use crate::service::address::{self, Address};
 
@@ -47,7 +47,9 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     pairs.push("ibi.platformsoftware", "");
     push_forms(&mut pairs, "ibi", from.labels());
     let wanted = &request.verbs.relation;
-    push_next_edition(holdings, &mut pairs, &from, wanted)?;
+    if wanted.parts().contains(&Part::LastEdition) || request.wants_all {
+        push_next_edition(holdings, &mut pairs, &from)?;
+    }
     if from.holding.state == State::Deleted {
         pairs.push("state", State::Deleted.name());
         pairs.push("timestamp", &from.holding.item.updated);
@@ -58,7 +60,10 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     if !from.labels().iter().any(|own| is_same(own, label)) {
         pairs.push("ibi.alias", label);
     }
-    let offers = holdings.offers(&from, wanted)?;
+    let offers = match request.wants_all {
+        false => holdings.offers(&from, wanted)?,
+        true => all_offers(holdings, &from)?,
+    };
     for (relation, labels) in &offers.elsewhere {
         push_forms(&mut pairs, named("ibi", relation), labels);
     }
@@ -86,15 +91,14 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     Ok(pairs)
 }
 
-/// The next edition of the item itself, if editions are asked for; where the chain goes on elsewhere, the first
+/// The next edition of the item itself; where the chain goes on elsewhere, the first
 /// one that is not here (clause 3.4).
 fn push_next_edition(
     holdings: &Holdings,
     pairs: &mut Pairs,
     from: &Led,
-    wanted: &Relation,
 ) -> Result<(), ArchiveError> {
-    if !wanted.parts().contains(&Part::LastEdition) || from.what != What::Item {
+    if from.what != What::Item {
         return Ok(());
     }
     let labels = match holdings.last_edition_elsewhere(&from.holding)? {
@@ -128,6 +132,19 @@ fn push_removed_group(
     Ok(())
 }
 
+/// The whole list of properties of an item, in the relations that the norm's Example 7.2 has (D38).
+fn all_offers(holdings: &Holdings, from: &Led) -> Result<Offers, ArchiveError> {
+    let mut all = Offers::default();
+    for modifiers in ["", "!", "!:", "!:(oai_dc)", ":", ":(oai_dc)", ":+", "+"] {
+        // Each is one of the 14 compositions, or nothing.
+        let Ok(relation) = Relation::from_modifiers(modifiers) else { continue };
+        let offers = holdings.offers(from, &relation)?;
+        all.whole.extend(offers.whole);
+        all.elsewhere.extend(offers.elsewhere);
+    }
+    Ok(all)
+}
+
 /// The pairs of one relation; whether it has a URL.
 fn push_offer(
     holdings: &Holdings,
@@ -153,20 +170,24 @@ fn push_offer(
     pairs.push(named("url", relation), &asked.address.url(&path));
     pairs.push(named("contenttype", relation), kind);
     pairs.push(named("state", relation), holding.state.name());
-    pairs.push(named("timestamp", relation), &holding.item.updated);
+    // What is found there has a clock of its own (D32).
+    let time = if kind == METADATA { holding.item.metadata_time() } else { holding.item.data_time() };
+    pairs.push(named("timestamp", relation), time);
     Ok(true)
 }
 
+/// The content types of the norm's Table 7.3.
+const DATA: &str = "Data";
+const METADATA: &str = "Metadata";
+
 /// Where a client is sent, and whether it finds data or metadata there; nothing if there is no such file.
-fn place(
+pub(crate) fn place(
     holdings: &Holdings,
     led: &Led,
     request: &UrlRequest,
     client: Option<IpAddr>,
     now: i64,
 ) -> Result<Option<(String, &'static str)>, ArchiveError> {
-    const DATA: &str = "Data";
-    const METADATA: &str = "Metadata";
     let (holding, labels) = (&*led.holding, &led.holding.item.labels);
     if led.what != What::Item {
         // A page has no files in it.
@@ -187,7 +208,13 @@ fn place(
         },
         None => holding.item.target.clone(),
     };
-    Ok(Some((name.map_or_else(|| address::item(labels), |name| address::file(labels, &name)), DATA)))
+    Ok(Some(match name {
+        Some(name) => (address::file(labels, &name), DATA),
+        // The Archive's own address, which leads on (clause 2.2): a resolver follows nobody elsewhere (4.2 step 2).
+        None if holding.item.url.is_some() => (address::folder(labels), DATA),
+        // A record: there is nothing to open but the metadata (clause 2.2).
+        None => (address::metadata(holding, &What::Item), METADATA),
+    }))
 }
 
 /// Whether a client may open the files of an item. Of one who is not known, only what is open to all.

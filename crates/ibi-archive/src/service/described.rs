@@ -5,9 +5,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::access::Access;
 use crate::dublin_core::DublinCore;
+use crate::target_url::TargetUrl;
 use crate::{ArchiveError, Changes, deposit};
 
-/// What is said of an item. What is left out stays as it is; of the language and the links, `null` takes them away.
+/// What is said of an item. What is left out stays as it is; of the language, the links and the
+/// URL, `null` takes them away.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that describes an item")]
 pub struct Described {
@@ -26,6 +28,9 @@ pub struct Described {
     /// The file that its persistent URL opens.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub target: Option<String>,
+    /// The URL that it leads to instead of to files.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub url: Option<Option<TargetUrl>>,
     /// Who may read its files.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub access: Option<Access>,
@@ -74,6 +79,7 @@ impl Described {
         put(&mut self.translation_of, more.translation_of);
         put(&mut self.next_edition_of, more.next_edition_of);
         put(&mut self.target, more.target);
+        put(&mut self.url, more.url);
         put(&mut self.access, more.access);
         put(&mut self.transferable, more.transferable);
         self.original |= more.original;
@@ -94,6 +100,7 @@ impl Described {
             translation_of: self.translation_of.flatten(),
             next_edition_of: self.next_edition_of.flatten(),
             target: self.target,
+            url: self.url.flatten(),
             access: self.access.unwrap_or_default(),
             labels: self.labels,
             original: self.original,
@@ -121,6 +128,7 @@ impl Described {
             translation_of: self.translation_of,
             next_edition_of: self.next_edition_of,
             target: self.target,
+            url: self.url,
             access: self.access,
             aliases: self.aliases,
             non_transferable: self.transferable == Some(false),

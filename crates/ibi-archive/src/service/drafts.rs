@@ -278,7 +278,12 @@ impl Drafts {
         })?;
         match draft.updates {
             None => {
-                let title = uploads.first().map_or("untitled", |file| &file.name);
+                let url = draft.described.url.clone().flatten();
+                let title = match (&uploads[..], &url) {
+                    ([first, ..], _) => first.name.as_str(),
+                    ([], Some(url)) => url.as_str(),
+                    ([], None) => "untitled",
+                };
                 let described = draft.described.draft(by, title)?;
                 let staged = archive.stage_uploads(&uploads, None)?;
                 archive.prepare_deposit(staged, deposit::Draft { key, ..described }).map(Some)

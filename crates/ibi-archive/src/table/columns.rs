@@ -8,13 +8,15 @@ use crate::dublin_core::{DublinCore, Statement};
 /// Between several values in one field.
 const SEVERAL: &str = "||";
 
-const NAMES: &str = "file, language, translation-of, next-edition-of, target, access, label, original, alias, \
-                     non-transferable, and dc. with a Dublin Core element, as dc.title or dc.title@pt";
+const NAMES: &str = "file, url, record, language, translation-of, next-edition-of, target, access, label, original, \
+                     alias, non-transferable, and dc. with a Dublin Core element, as dc.title or dc.title@pt";
 
 /// What a column holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Column {
     File,
+    Url,
+    Record,
     Language,
     TranslationOf,
     NextEditionOf,
@@ -35,7 +37,8 @@ enum Column {
 pub(super) struct Columns {
     names: Vec<String>,
     columns: Vec<Column>,
-    file: usize,
+    /// Where the column of files is, if there is one.
+    file: Option<usize>,
 }
 
 impl Columns {
@@ -43,7 +46,9 @@ impl Columns {
         let names: Vec<String> = headers.map(|name| name.trim().to_owned()).collect();
         let columns = names.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
         let file = columns.iter().position(|column| *column == Column::File);
-        let file = file.ok_or_else(|| format!("it has no column file. The columns are {NAMES}"))?;
+        if file.is_none() && !columns.iter().any(|column| matches!(column, Column::Url | Column::Record)) {
+            return Err(format!("it has no column file, url or record. The columns are {NAMES}"));
+        }
         for (number, column) in columns.iter().enumerate() {
             let repeatable =
                 matches!(column, Column::Statement(_) | Column::Label | Column::Alias | Column::Nothing);
@@ -59,7 +64,17 @@ impl Columns {
     }
 
     pub(super) fn file<'a>(&self, values: &'a [String]) -> &'a str {
-        &values[self.file]
+        self.file.and_then(|file| values.get(file)).map_or("", String::as_str)
+    }
+
+    /// Whether a row says that its item has no files: it leads to a URL, or is a record (clause
+    /// 2.2).
+    pub(super) fn has_no_files(&self, values: &[String]) -> bool {
+        self.columns.iter().zip(values).any(|(column, value)| match column {
+            Column::Url => !value.is_empty(),
+            Column::Record => yes(value) == Ok(true),
+            _ => false,
+        })
     }
 
     /// Names and values that are not empty, in order of the names.
@@ -81,6 +96,15 @@ impl Columns {
             let at = |error: String| format!("column {name}: {error}");
             match column {
                 Column::File => {}
+                Column::Url => draft.url = Some(parsed(value).map_err(at)?),
+                // Also says that there is no file: both would contradict each other.
+                Column::Record => {
+                    if yes(value).map_err(at)? && !self.file(values).is_empty() {
+                        return Err(format!(
+                            "column {name}: a record has no file, and the column file names one"
+                        ));
+                    }
+                }
                 Column::Nothing => return Err(format!("{value:?} stands in a column without a name")),
                 Column::Language => draft.language = Some(parsed(value).map_err(at)?),
                 Column::TranslationOf => draft.translation_of = Some(value.clone()),
@@ -107,6 +131,8 @@ fn column(name: &str) -> Result<Column, String> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "" => Column::Nothing,
         "file" => Column::File,
+        "url" => Column::Url,
+        "record" => Column::Record,
         "language" => Column::Language,
         "translation-of" => Column::TranslationOf,
         "next-edition-of" => Column::NextEditionOf,

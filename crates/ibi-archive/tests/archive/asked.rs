@@ -64,7 +64,8 @@ impl World {
 
     fn ask(&self, label: &str, verbs: Verbs, file: Option<&str>) -> Pairs {
         let file = file.and_then(|file| FilePath::from_url(file).unwrap());
-        let request = UrlRequest { client: vec![[192, 0, 2, 1].into()], ibi: label.to_owned(), file, verbs };
+        let client = vec![[192, 0, 2, 1].into()];
+        let request = UrlRequest { client, ibi: label.to_owned(), file, verbs, wants_all: false };
         ask(self.archive.holdings(), &request)
     }
 

@@ -25,24 +25,36 @@ pub struct UrlRequest {
     pub file: Option<FilePath>,
     /// `parsedibiurl.verblist`.
     pub verbs: Verbs,
+    /// `clientinformation.wants=all` without a `parsedibiurl.verblist`: the whole list of
+    /// properties is wanted, and not only those of the item itself (D38).
+    pub wants_all: bool,
 }
+
+/// The pair that asks for all properties, and its value.
+const WANTS: &str = "clientinformation.wants";
+const ALL_PROPERTIES: &str = "all";
 
 impl UrlRequest {
     pub(super) fn read(given: &Given<'_>) -> Result<Self, MessageError> {
         let file = "parsedibiurl.filepath";
         let verbs = "parsedibiurl.verblist";
+        let list = given.optional(verbs)?;
+        let wants_all = list.is_none() && given.optional(WANTS)?.as_deref() == Some(ALL_PROPERTIES);
         Ok(Self {
+            wants_all,
             client: client(given)?,
             ibi: given.label("parsedibiurl.ibi")?,
             file: FilePath::new(&decode(given.raw(file)?.unwrap_or_default()))
                 .map_err(|why| MessageError::value(file, why))?,
-            verbs: Verbs::parse(&given.optional(verbs)?.unwrap_or_default())
-                .map_err(|why| MessageError::value(verbs, why))?,
+            verbs: Verbs::parse(&list.unwrap_or_default()).map_err(|why| MessageError::value(verbs, why))?,
         })
     }
 
     pub(super) fn write(&self, query: &mut Query, subject: &str) {
         query.push("clientinformation.ipaddress", &spaced(&self.client));
+        if self.wants_all && self.verbs.is_empty() {
+            query.push(WANTS, ALL_PROPERTIES);
+        }
         if let Some(file) = &self.file {
             query.push_encoded("parsedibiurl.filepath", &encode(file.as_bytes()));
         }

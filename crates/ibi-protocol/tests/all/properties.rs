@@ -151,7 +151,7 @@ proptest! {
         path in prop::collection::vec(any::<u8>(), 0..20)
     ) {
         let file = FilePath::new(&path).unwrap_or_default();
-        let request = UrlRequest { client, ibi: "8JMKD3MGP8W/35MMLL8".to_owned(), file, verbs };
+        let request = UrlRequest { client, ibi: "8JMKD3MGP8W/35MMLL8".to_owned(), file, verbs, wants_all: false };
         let query = Request::Url(request.clone()).to_query();
         prop_assert!(query.bytes().all(|c| c.is_ascii_graphic() && c != b'#'), "{}", query);
         let Ok(Request::Url(found)) = Request::parse(&query) else { return Err(TestCaseError::fail(query)) };

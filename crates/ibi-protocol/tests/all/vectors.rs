@@ -100,7 +100,8 @@ fn section_8_requests_are_written_byte_for_byte() {
         (&rounds[0]["request"], "8JMKD3MGP8W/35MMLL8", verbs.clone()),
         (&rounds[1]["request"], "sid.inpe.br/mtc-m18/2012/07.12.18.08", verbs),
     ] {
-        let request = UrlRequest { client: client.clone(), ibi: ibi.to_owned(), file: None, verbs };
+        let request =
+            UrlRequest { client: client.clone(), ibi: ibi.to_owned(), file: None, verbs, wants_all: false };
         assert_eq!(Request::Url(request.clone()).to_query(), query(url));
         let Request::Url(found) = Request::parse(query(url)).unwrap() else { panic!() };
         assert_eq!(found, request);

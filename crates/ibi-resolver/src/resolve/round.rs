@@ -59,6 +59,7 @@ pub(super) fn begin<A: Ask>(
         ibi: wanted.label.spelling().to_owned(),
         file: wanted.file.clone(),
         verbs: wanted.verbs.clone(),
+        wants_all: false,
     })
     .to_query();
     let began = Instant::now();

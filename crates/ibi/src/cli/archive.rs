@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand};
 use ibi_archive::access::Access;
 use ibi_archive::language::Language;
+use ibi_archive::target_url::TargetUrl;
 
 use crate::cli::holders::{Copy, Drop, Refresh, Theirs, Transfer};
 use crate::cli::links::LinksCommand;
@@ -88,6 +89,9 @@ pub(crate) struct Description {
     /// The file that the persistent URL opens [default: the only file, or index.html]
     #[arg(long, value_name = "FILE")]
     pub(crate) target: Option<String>,
+    /// Lead to this URL (http or https) instead of to a file: a Web service, or something kept elsewhere
+    #[arg(long, value_name = "URL", group = "what")]
+    pub(crate) url: Option<Optional<TargetUrl>>,
     /// Who may read the files: `public`, `ip:RANGE` (others get the metadata) or `until:DATE` (closed until then)
     #[arg(long, value_name = "RULE")]
     pub(crate) access: Option<Access>,
@@ -111,11 +115,12 @@ impl<T: std::str::FromStr> std::str::FromStr for Optional<T> {
     }
 }
 
-/// Deposit a file, a folder, a bag, or the rows of a table
+/// Deposit a file, a folder, a bag, a URL, a record, or the rows of a table
 ///
 /// A deposit gets new labels, for the item and for its metadata, and is there wholly or not at all. A folder with a
-/// `bagit.txt` is a bag: it is checked, and its payload deposited. A table is a CSV file with a heading: the columns are
-/// `file` (relative to the table), `language`, `translation-of`, `next-edition-of`, `target`, `access`, `label`, `original`,
+/// `bagit.txt` is a bag: it is checked, and its payload deposited. With `--url` the item has no files, and its persistent URL
+/// leads there; with `--record` it is a record of something that is not here, and its persistent URL opens the metadata. A table is a CSV file with a heading: the columns are
+/// `file` (relative to the table), `url`, `record`, `language`, `translation-of`, `next-edition-of`, `target`, `access`, `label`, `original`,
 /// `alias`, `non-transferable` and `dc.title`, `dc.title@pt` and so on; several values of a field are separated by `||`. An
 /// interrupted table is gone on with by running the same command again: no row is deposited twice.
 #[derive(Args)]
@@ -124,6 +129,8 @@ Examples:
   ibi archive deposit report.pdf --data archive --dc title='Annual report' --dc title@pt='Relatório anual' --language en
   ibi archive deposit site/ --data archive --target index.html --access until:2030-01-01
   ibi archive deposit old.pdf --data archive --label dpi.inpe.br/banon/1998/08.02.08.56
+  ibi archive deposit --url https://maps.library.org.br/wms --data archive --dc title='Map service'
+  ibi archive deposit --record --data archive --dc title='Globe of 1622' --dc type=PhysicalObject
   ibi archive deposit --table theses.csv --data archive --dry-run")]
 pub(crate) struct Deposit {
     #[command(flatten)]
@@ -131,6 +138,9 @@ pub(crate) struct Deposit {
     /// A file, a folder or a bag
     #[arg(group = "what")]
     pub(crate) path: Option<PathBuf>,
+    /// A record of something that is not here: metadata without files
+    #[arg(long, group = "what")]
+    pub(crate) record: bool,
     /// A table (CSV) with one row an item
     #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = [
         "dc", "language", "translation_of", "next_edition_of", "target", "access", "alias", "non_transferable", "label",
@@ -157,18 +167,20 @@ pub(crate) struct Deposit {
 ///
 /// With a path, its files are those of the path from now on; without one, they stay. Elements given with `--dc` take the
 /// place of the same elements; a file given with `--dc` takes the place of all. What is not said stays. An empty value takes
-/// a language or a link away. Earlier versions stay as they are.
+/// a language, a link or a URL away. A URL takes the place of the files, and files take the place of a URL. Earlier versions stay as they are.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive update inpe.br/archive/2026/11.15.21.26 report-corrected.pdf --data archive
-  ibi archive update 8JMKD3MGP8W/34PGRBS --data archive --dc title='A better title' --translation-of ''")]
+  ibi archive update 8JMKD3MGP8W/34PGRBS --data archive --dc title='A better title' --translation-of ''
+  ibi archive update 8JMKD3MGP8W/34PGRBS --data archive --url https://maps.library.org.br/v2/wms")]
 pub(crate) struct Update {
     #[command(flatten)]
     pub(crate) data: Data,
     /// The item
     pub(crate) ibi: String,
     /// A file, a folder or a bag
+    #[arg(conflicts_with = "url")]
     pub(crate) path: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) description: Description,

@@ -23,15 +23,20 @@ pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
     if let Some(table) = &command.table {
         return rows(&data, table, command.dry_run, command.json);
     }
-    // The command line demands the one or the other.
-    let path = command.path.ok_or_else(|| Failure::Usage("say what to deposit".to_owned()))?;
     let draft = command.description.draft(command.label, command.original, who())?;
-    let source = Source::at(&path)?;
+    // The command line demands one of them.
+    let source = match &command.path {
+        Some(path) => Source::at(path)?,
+        None if command.record || draft.url.is_some() => Source::nothing(),
+        None => {
+            return Err(Failure::Usage("say what to deposit: a file, a folder, --url, --record".to_owned()));
+        }
+    };
     let target = draft.target.is_some();
     let titled = !draft.metadata.statements().is_empty() || source.metadata().is_some();
     let draft = with_metadata(draft, &source)?;
     let mut archive = open(&data)?;
-    if source.empty_folders() > 0 {
+    if source.empty_folders() > 0 && !source.files().is_empty() {
         let folders = count(source.empty_folders() as u64, "folder");
         say(format_args!("{folders} without a file in them are not kept"));
     }

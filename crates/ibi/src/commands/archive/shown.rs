@@ -73,11 +73,17 @@ pub(super) fn write(
     }
     line("created", shown.created)?;
     line("updated", shown.updated)?;
+    // Told apart where they differ (D32).
+    let clocks = [("  data", shown.data_updated), ("  metadata", shown.metadata_updated)];
+    for (name, time) in clocks {
+        time.map_or(Ok(()), |time| line(name, time))?;
+    }
     let optional = [
         ("language", shown.language.as_deref()),
         ("translation of", shown.translation_of),
         ("next edition of", shown.next_edition_of),
         ("target", shown.target),
+        ("url", shown.url),
     ];
     for (name, value) in optional {
         if let Some(value) = value {
