@@ -12,12 +12,14 @@ mod files;
 mod hostile;
 mod inert;
 mod names;
+mod own_address;
 mod resolver;
 mod roles;
 mod secrets;
 pub(crate) mod server;
 mod service;
 mod stop;
+mod targets;
 mod traversal;
 
 use std::fs;

@@ -185,6 +185,11 @@ impl Holdings {
         object::file_of_version(&*self.content, path, version, name)
     }
 
+    /// An item as an older version described it.
+    pub fn item_of_version(&self, path: &str, version: u32) -> Result<Option<Item>, ArchiveError> {
+        object::item_of_version(&*self.content, path, version)
+    }
+
     /// Items in order of the last thing that happened to them, after one.
     pub fn changes(&self, after: u64, limit: usize) -> Result<Vec<Holding>, ArchiveError> {
         self.records.changes(after, limit)?.into_iter().map(|record| self.holding(record)).collect()

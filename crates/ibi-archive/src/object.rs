@@ -103,6 +103,24 @@ impl Object {
     }
 }
 
+/// What an older version said of an item; nothing if there is no such version.
+pub(crate) fn item_of_version(
+    content: &dyn Content,
+    path: &str,
+    version: u32,
+) -> Result<Option<Item>, ArchiveError> {
+    let damaged = |what: String| ArchiveError::DamagedObject { path: path.to_owned(), what };
+    let Some(Head { inventory, .. }) = content.head(path)? else { return Ok(None) };
+    let mut inventory = Inventory::parse(&inventory).map_err(damaged)?;
+    inventory.head = format!("v{version}");
+    if inventory.last().is_none() {
+        return Ok(None);
+    }
+    let description = small_file(content, path, &inventory, DESCRIPTION)?;
+    let item = Item::parse(&description).map_err(|error| damaged(format!("{DESCRIPTION}: {error}")))?;
+    Ok(Some(item))
+}
+
 /// A file of an item as an older version had it; nothing if that version had none of this name.
 pub(crate) fn file_of_version(
     content: &dyn Content,

@@ -1,5 +1,7 @@
 //! Relations: what leads from an item to its last edition, its translations and its metadata (clause 2.4).
 
+pub mod walk;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -8,6 +8,8 @@ mod arriving;
 mod col;
 mod errors;
 mod file;
+mod leaving;
+mod own_address;
 mod pages;
 mod service;
 mod site;

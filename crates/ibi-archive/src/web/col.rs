@@ -16,6 +16,7 @@ use percent_encoding::percent_decode_str;
 use crate::ArchiveError;
 use crate::access::Access;
 use crate::archive::{Holding, Holdings};
+use crate::item::Labels;
 use crate::relations::FORMATS;
 use crate::service::What;
 use crate::service::address;
@@ -23,6 +24,7 @@ use crate::service::answer::may_open;
 use crate::told::Told;
 use crate::web::errors::told;
 use crate::web::file::{self, Served};
+use crate::web::leaving;
 use crate::web::pages;
 use crate::web::site::{Site, agent, problem};
 
@@ -39,23 +41,28 @@ enum Asked {
 }
 
 pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Response {
-    let (method, uri, headers) = (request.method().clone(), request.uri().clone(), request.headers().clone());
-    let client = Client { ip: site.client(&request), method, uri, headers };
+    let client = Client::of(&site, &request);
     match answer(&site, &client).await {
         Ok(response) => response,
         Err(problem) => told(&client.headers, client.uri.query(), problem),
     }
 }
 
-struct Client {
-    ip: std::net::IpAddr,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
+/// Who asks, and what for.
+pub(super) struct Client {
+    pub(super) ip: std::net::IpAddr,
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
 }
 
 impl Client {
-    fn tongue(&self) -> Tongue {
+    pub(super) fn of(site: &Site, request: &Request) -> Self {
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        Self { ip: site.client(request), method, uri, headers: request.headers().clone() }
+    }
+
+    pub(super) fn tongue(&self) -> Tongue {
         Tongue::of(&self.headers, self.uri.query())
     }
 }
@@ -97,7 +104,8 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
         ))),
         Asked::Files => file_list(site, &holdings, &holding, client),
         Asked::Folder(..) if !may_open(&holding, Some(client.ip), site.now()) => Ok(closed(&holding, client)),
-        Asked::Folder(version, folder) => folder_page(&holdings, &holding, version, folder.as_ref()),
+        Asked::Folder(version, None) => opened(site, &holdings, &holding, version, client),
+        Asked::Folder(version, Some(folder)) => folder_page(&holdings, &holding, version, &folder),
         Asked::File(version, path) => {
             if !may_open(&holding, Some(client.ip), site.now()) {
                 return Ok(closed(&holding, client));
@@ -106,7 +114,8 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
             let checked = holdings.open_file(&holding.path, &found).map_err(|error| problem(&error))?;
             // Nothing of the index is held while bytes go out.
             drop(holdings);
-            let changed = holding.item.updated.parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
+            let changed =
+                holding.item.data_time().parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
             let public = holding.item.access == Access::Public;
             let served = Served { file: &found, checked, changed, now: site.now(), public };
             let response = file::serve(&site.blocks, served, &client.method, &client.headers).await;
@@ -210,43 +219,63 @@ fn older(
     holdings.file_of_version(&holding.path, version, &name)
 }
 
-/// A folder: its index, or the file that the item opens, or the list.
-fn folder_page(
+/// To a file of a version.
+fn to_file(labels: &Labels, version: Option<u32>, name: &str) -> Response {
+    let place = version.map(|version| format!("v{version}/")).unwrap_or_default();
+    let to = address::file(labels, name).replacen("/doc/", &format!("/{place}doc/"), 1);
+    Redirect::temporary(&to).into_response()
+}
+
+/// What an item opens, or opened in an older version: its target file, its target URL, or its page.
+fn opened(
+    site: &Site,
     holdings: &Holdings,
     holding: &Holding,
     version: Option<u32>,
-    folder: Option<&FilePath>,
+    client: &Client,
 ) -> Result<Response, Problem> {
-    let labels = &holding.item.labels;
-    let place = version.map(|version| format!("v{version}/")).unwrap_or_default();
-    let to = |name: &str| {
-        let to = address::file(labels, name).replacen("/doc/", &format!("/{place}doc/"), 1);
-        Redirect::temporary(&to).into_response()
-    };
-    if let Some(folder) = folder {
-        let folder = folder.as_bytes().strip_prefix(b"/").unwrap_or_default();
-        for index in ["index.html", "index.htm"] {
-            let Ok(name) = logical(&[folder, index.as_bytes()].concat()) else { continue };
-            let found = match version {
-                None => holdings.file(&holding.path, &name),
-                Some(version) => holdings.file_of_version(&holding.path, version, &name),
-            };
-            if found.map_err(|error| problem(&error))?.is_some() {
-                return Ok(to(&name));
-            }
+    let older = match version {
+        None => None,
+        Some(version) => {
+            let item = holdings.item_of_version(&holding.path, version).map_err(|error| problem(&error))?;
+            Some(item.ok_or_else(|| Problem::not_found("the item has no such version"))?)
         }
-        return Err(Problem::not_found(format!(
-            "a folder has no page; {} lists all files",
-            address::file_list(labels)
-        )));
+    };
+    let item = older.as_ref().unwrap_or(&holding.item);
+    if let Some(url) = &item.url {
+        let pairs = leaving::raw_pairs(client.uri.query());
+        return Ok(leaving::lead(site, holding, url, client, &pairs));
     }
-    Ok(match &holding.item.target {
-        Some(target) => to(target),
+    let labels = &holding.item.labels;
+    Ok(match &item.target {
+        Some(target) => to_file(labels, version, target),
         None => Redirect::temporary(&address::item(labels)).into_response(),
     })
 }
 
-fn count(site: &Site, path: &str, what: What, thing: &str, client: &Client) {
+/// A folder: its index.
+fn folder_page(
+    holdings: &Holdings,
+    holding: &Holding,
+    version: Option<u32>,
+    folder: &FilePath,
+) -> Result<Response, Problem> {
+    let labels = &holding.item.labels;
+    let folder = folder.as_bytes().strip_prefix(b"/").unwrap_or_default();
+    for index in ["index.html", "index.htm"] {
+        let Ok(name) = logical(&[folder, index.as_bytes()].concat()) else { continue };
+        let found = match version {
+            None => holdings.file(&holding.path, &name),
+            Some(version) => holdings.file_of_version(&holding.path, version, &name),
+        };
+        if found.map_err(|error| problem(&error))?.is_some() {
+            return Ok(to_file(labels, version, &name));
+        }
+    }
+    Err(Problem::not_found(format!("a folder has no page; {} lists all files", address::file_list(labels))))
+}
+
+pub(super) fn count(site: &Site, path: &str, what: What, thing: &str, client: &Client) {
     // Looking at headers is not fetching, nor is going on in the middle.
     let begins = match client.headers.get(header::RANGE).and_then(|range| range.to_str().ok()) {
         Some(range) => range.trim_start_matches("bytes=").starts_with("0-"),
@@ -318,7 +347,7 @@ fn closed(holding: &Holding, client: &Client) -> Response {
     told(&client.headers, client.uri.query(), Problem::forbidden(detail))
 }
 
-fn tombstone(
+pub(super) fn tombstone(
     holdings: &Holdings,
     holding: &Holding,
     role: Role,

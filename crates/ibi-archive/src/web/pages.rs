@@ -1,12 +1,13 @@
 //! Pages for people: complete without scripts, in Portuguese and English.
 
-mod words;
+pub(super) mod words;
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::accept::{Tongue, value};
 use ibi_http::page;
@@ -16,6 +17,7 @@ use crate::archive::{Holding, Holdings};
 use crate::dublin_core::{DublinCore, Element, Statement};
 use crate::item::{Labels, Removed};
 use crate::service::address;
+use crate::target_url::TargetUrl;
 use crate::web::errors::told;
 use crate::web::site::{Site, problem};
 
@@ -57,6 +59,7 @@ struct ItemPage<'a> {
     metadata: String,
     xml: String,
     opens: Option<String>,
+    url: Option<&'a str>,
     links: Vec<(&'static str, &'a str)>,
     statements: Vec<Line2<'a>>,
     open: bool,
@@ -184,7 +187,13 @@ pub(super) fn item(
         state: holding.state.name(),
         metadata: address::item(&holding.item.metadata),
         xml: format!("{}oai_dc", address::item(&holding.item.metadata)),
-        opens: holding.item.target.as_ref().filter(|_| open).map(|target| address::file(labels, target)),
+        opens: match (&holding.item.target, &holding.item.url) {
+            _ if !open => None,
+            (Some(target), _) => Some(address::file(labels, target)),
+            (None, Some(_)) => Some(address::folder(labels)),
+            (None, None) => None,
+        },
+        url: holding.item.url.as_ref().filter(|_| open).map(TargetUrl::as_str),
         links: links.into_iter().filter_map(|(name, to)| Some((name, to.as_deref()?))).collect(),
         statements: statements(&holding.metadata, None),
         open,
@@ -192,7 +201,7 @@ pub(super) fn item(
         more,
         list: address::file_list(labels),
     };
-    Ok(page_of(StatusCode::OK, &page))
+    Ok(dated(page_of(StatusCode::OK, &page), &holding.item.updated))
 }
 
 /// The page of an item's metadata: what is said in the language that was asked for comes first, whichever that is (clause 2.4); the
@@ -211,7 +220,7 @@ pub(super) fn metadata(holding: &Holding, tongue: Tongue, asked: Option<&str>) -
         xml: format!("{}oai_dc", address::item(&holding.item.metadata)),
         statements: statements(&holding.metadata, Some(language)),
     };
-    page_of(StatusCode::OK, &page)
+    dated(page_of(StatusCode::OK, &page), holding.item.metadata_time())
 }
 
 /// The list of an item's files, or that it is closed.
@@ -266,7 +275,22 @@ pub(super) fn error(tongue: Tongue, status: StatusCode, detail: &str) -> Respons
     page_of(status, &ErrorPage { words: words(tongue), status: status.as_u16(), detail })
 }
 
-fn page_of(status: StatusCode, template: &impl Template) -> Response {
+/// Says when what a page tells last changed.
+pub(super) fn dated(mut response: Response, changed: &str) -> Response {
+    let seconds = changed.parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.max(0).cast_unsigned());
+    if let Ok(value) = HeaderValue::from_str(&httpdate::fmt_http_date(time)) {
+        response.headers_mut().insert(header::LAST_MODIFIED, value);
+    }
+    response
+}
+
+/// The first title of an item.
+pub(super) fn noted_title(holding: &Holding) -> &str {
+    title(&holding.metadata).0
+}
+
+pub(super) fn page_of(status: StatusCode, template: &impl Template) -> Response {
     let Ok(text) = template.render() else {
         return (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be written\n").into_response();
     };

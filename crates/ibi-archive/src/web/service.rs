@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::response::{IntoResponse as _, Response};
 use ibi_http::{Problem, telemetry};
 use ibi_protocol::{Acknowledgment, Pairs, Part, Relation, Request as Message, answer};
 use ibi_store::records::Role;
@@ -17,10 +17,12 @@ use crate::archive::Holdings;
 use crate::relations::Led;
 use crate::service::address;
 use crate::service::answer::{Asked, answer as answer_url, is_same};
+use crate::web::col::Client;
 use crate::web::errors::told;
+use crate::web::own_address;
 use crate::web::site::{Site, problem};
 
-/// Everything that is nowhere else: the service itself, or a label, whose page it leads to.
+/// Everything that is nowhere else: the service itself, or a persistent URL of what is held here.
 pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Response {
     let (uri, headers) = (request.uri(), request.headers());
     let refused = |problem| told(headers, uri.query(), problem);
@@ -30,29 +32,20 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         return ([(header::ALLOW, "GET, HEAD")], refused(problem)).into_response();
     }
     let path = percent_decode_str(uri.path().trim_matches('/')).decode_utf8_lossy();
-    let nothing =
-        || Problem::not_found("there is nothing at this address: / leads to what this Archive holds");
-    let Some((label, "")) = address::split(&path) else { return refused(nothing()) };
     let holdings = match site.desk.read() {
         Ok(holdings) => holdings,
         Err(error) => return refused(problem(&error)),
     };
     let query = uri.query().unwrap_or_default();
     // A question without its subject is a bad question, and not a visit (clause 3.6).
-    if !query.is_empty() && !query.starts_with("lang=") && is_service(&holdings, label) {
+    if !query.is_empty()
+        && !query.starts_with("lang=")
+        && let Some((label, "")) = address::split(&path)
+        && is_service(&holdings, label)
+    {
         return serve(&site, &holdings, query);
     }
-    match holdings.find(label) {
-        Ok((holding, role)) => {
-            let item = &holding.item;
-            let labels = if role == Role::Metadata { &item.metadata } else { &item.labels };
-            Redirect::temporary(&address::item(labels)).into_response()
-        }
-        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. }) => {
-            refused(Problem::not_found(format!("{label} is not in this Archive")))
-        }
-        Err(error) => refused(problem(&error)),
-    }
+    own_address::answer(&site, &holdings, &Client::of(&site, &request)).unwrap_or_else(refused)
 }
 
 /// A question to the service under the very label that it tells resolvers: they ask all day, so it is answered before routes are

@@ -38,6 +38,8 @@ pub struct Site {
     pub(super) blocks: Arc<Blocks>,
     /// Where persistent URLs are resolved, if a resolver is known.
     pub(super) resolver: Option<String>,
+    /// Whether a person sees a target URL before being sent there.
+    pub(super) shows_targets: bool,
     /// Requests with a name come one after the other, so that two of the same name are one.
     pub(super) once: tokio::sync::Mutex<()>,
     /// Files that arrive at a time.
@@ -61,6 +63,8 @@ pub struct SiteOptions {
     pub limits: Limits,
     /// Where persistent URLs are resolved.
     pub resolver: Option<String>,
+    /// Whether a person sees the target URL of an item before being sent to another host.
+    pub shows_targets: bool,
 }
 
 /// Why a site cannot be opened.
@@ -103,6 +107,7 @@ impl Site {
             figures,
             blocks: Arc::new(Blocks::new()),
             resolver: options.resolver,
+            shows_targets: options.shows_targets,
             once: tokio::sync::Mutex::default(),
             arriving: Arriving::default(),
             taking: Arc::default(),

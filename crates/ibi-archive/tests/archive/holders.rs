@@ -73,6 +73,7 @@ async fn serve(ours: &Ours) -> String {
         proxies: Proxies::new(|_| false),
         limits: Limits::default(),
         resolver: None,
+        shows_targets: false,
     };
     let (site, _) = Site::open(&ours.data(), "tester", options, None).unwrap();
     listen(router(Arc::new(site))).await

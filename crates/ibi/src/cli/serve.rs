@@ -40,6 +40,9 @@ pub(crate) struct Serve {
     /// Proxies whose X-Forwarded-For is believed: an address or a range; repeatable
     #[arg(long, value_name = "RANGE")]
     pub(crate) trusted_proxy: Vec<Range>,
+    /// Show people the target URL of an item before they are sent to another host
+    #[arg(long)]
+    pub(crate) show_targets: bool,
     /// Certificates for TLS, PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,

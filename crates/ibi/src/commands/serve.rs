@@ -71,6 +71,7 @@ async fn serve(command: &ServeAll) -> Result<Answer, Failure> {
         proxies: serving::proxies(&[]),
         limits,
         resolver: Some(format!("{base}/")),
+        shows_targets: false,
     };
     let told = serving::told_to_stop()?;
     let mut archive = OnLine::open(&data, options, figures.clone())?;

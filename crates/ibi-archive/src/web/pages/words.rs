@@ -3,7 +3,7 @@
 use ibi_http::accept::Tongue;
 
 /// The words of a language.
-pub(super) fn words(tongue: Tongue) -> &'static Words {
+pub(in crate::web) fn words(tongue: Tongue) -> &'static Words {
     match tongue {
         Tongue::English => &ENGLISH,
         Tongue::Portuguese => &PORTUGUESE,
@@ -13,7 +13,7 @@ pub(super) fn words(tongue: Tongue) -> &'static Words {
 macro_rules! words {
     ($($name:ident: $english:literal, $portuguese:literal;)*) => {
         /// The words of the pages.
-        pub(super) struct Words { pub(super) lang: &'static str, $(pub(super) $name: &'static str,)* }
+        pub(in crate::web) struct Words { pub(in crate::web) lang: &'static str, $(pub(in crate::web) $name: &'static str,)* }
         const ENGLISH: Words = Words { lang: "en", $($name: $english,)* };
         const PORTUGUESE: Words = Words { lang: "pt", $($name: $portuguese,)* };
     };
@@ -44,6 +44,11 @@ words! {
     size: "Bytes", "Bytes";
     kind: "Type", "Tipo";
     open_it: "Open", "Abrir";
+    leads_to: "Leads to", "Leva a";
+    leaving: "This item is elsewhere", "Este item está em outro lugar";
+    leaving_host: "The link leaves this Archive. It leads to", "O link sai deste Arquivo. Ele leva a";
+    data_updated: "Data updated", "Dados atualizados";
+    metadata_updated: "Metadata updated", "Metadados atualizados";
     all_files: "All files", "Todos os arquivos";
     no_files: "This item has no files.", "Este item não tem arquivos.";
     closed: "The files of this item, and the list of them, are closed to you. The metadata are open to all.",

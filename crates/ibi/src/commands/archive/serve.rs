@@ -58,7 +58,8 @@ async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
         address: address.clone(),
         proxies: serving::proxies(&command.trusted_proxy),
         limits,
-        resolver: command.resolver.as_ref().map(|url| format!("{}/", url.trim_end_matches('/'))),
+        resolver: command.resolver.as_deref().map(base_of),
+        shows_targets: command.show_targets,
     };
     let told = serving::told_to_stop()?;
     let mut archive = OnLine::open(&command.data.folder()?, options, Figures::start())?;
@@ -189,6 +190,15 @@ fn service_of(url: &str) -> String {
     let path = base.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
     let has_service = path.is_some_and(|path| matches!(address::split(path), Some((_, ""))));
     if has_service { base.to_owned() } else { format!("{base}/{NORMS_RESOLVER}") }
+}
+
+/// Where a resolver takes persistent URLs: its address, without the label of its service.
+fn base_of(url: &str) -> String {
+    let base = url.trim_end_matches('/');
+    let path = base.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
+    let service = path.filter(|path| matches!(address::split(path), Some((_, ""))));
+    let base = service.and_then(|service| base.strip_suffix(service)).unwrap_or(base);
+    format!("{}/", base.trim_end_matches('/'))
 }
 
 async fn tend(site: Arc<Site>) {
