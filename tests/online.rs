@@ -3,6 +3,7 @@
 mod access;
 mod api;
 pub(crate) mod client;
+mod clocks;
 mod commands;
 mod counts;
 mod damage;

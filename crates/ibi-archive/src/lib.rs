@@ -44,6 +44,8 @@ pub mod deposit;
 pub mod dublin_core;
 mod error;
 mod export;
+#[cfg(feature = "web")]
+pub mod full_record;
 pub mod holders;
 pub mod item;
 pub mod links;

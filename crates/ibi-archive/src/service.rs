@@ -17,7 +17,7 @@ mod robots;
 mod statistics;
 mod tokens;
 
-pub use counted::{Counts, Day};
+pub use counted::{Counts, Day, counted_as};
 pub use described::Described;
 pub(crate) use desk::is_temporary;
 pub use desk::{Desk, Reader};

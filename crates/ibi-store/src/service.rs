@@ -8,18 +8,33 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::{KeepError, disk};
 
-/// The form of the tables.
-const FORM: i64 = 1;
+/// The form of the tables. Form 1 counted data and metadata of an item together.
+const FORM: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS form (form BIGINT NOT NULL);
     CREATE TABLE IF NOT EXISTS counted (
-        path TEXT NOT NULL, day TEXT NOT NULL, what TEXT NOT NULL, robots BIGINT NOT NULL, times BIGINT NOT NULL,
-        PRIMARY KEY (path, day, what, robots)) WITHOUT ROWID;
+        path TEXT NOT NULL, contenttype TEXT NOT NULL, day TEXT NOT NULL, what TEXT NOT NULL, robots BIGINT NOT NULL,
+        times BIGINT NOT NULL, PRIMARY KEY (path, contenttype, day, what, robots)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS behind (
+        path TEXT PRIMARY KEY, version BIGINT NOT NULL, latest BIGINT NOT NULL, holder TEXT NOT NULL, seen TEXT NOT NULL)
+        WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS request (
         owner TEXT NOT NULL, name TEXT NOT NULL, asked TEXT NOT NULL, status BIGINT NOT NULL, answer TEXT NOT NULL,
         time BIGINT NOT NULL, PRIMARY KEY (owner, name)) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS request_time ON request (time);
+";
+
+/// From form 1: what was counted then was counted of the item, its metadata included. Nobody can
+/// tell them apart now.
+const FROM_FORM_1: &str = "
+    CREATE TABLE counted_2 (
+        path TEXT NOT NULL, contenttype TEXT NOT NULL, day TEXT NOT NULL, what TEXT NOT NULL, robots BIGINT NOT NULL,
+        times BIGINT NOT NULL, PRIMARY KEY (path, contenttype, day, what, robots)) WITHOUT ROWID;
+    INSERT INTO counted_2 SELECT path, 'Data', day, what, robots, times FROM counted;
+    DROP TABLE counted;
+    ALTER TABLE counted_2 RENAME TO counted;
+    UPDATE form SET form = 2;
 ";
 
 /// So many times on one day.
@@ -27,6 +42,8 @@ const TABLES: &str = "
 pub struct Counted {
     /// The path of the item's object.
     pub path: String,
+    /// `Data` or `Metadata`: which of the two was asked for.
+    pub contenttype: String,
     /// The day, in UTC: `2026-11-16`.
     pub day: String,
     /// What was done.
@@ -35,6 +52,21 @@ pub struct Counted {
     pub robots: bool,
     /// How often.
     pub times: u64,
+}
+
+/// A copy that is known to be behind what another Archive has (clause 2.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BehindNote {
+    /// The path of the item's object.
+    pub path: String,
+    /// The version that is here. Once there is another one here, the note means nothing.
+    pub version: u32,
+    /// The version that was seen elsewhere.
+    pub latest: u32,
+    /// The URL of the Archive where it was seen.
+    pub holder: String,
+    /// When.
+    pub seen: String,
 }
 
 /// A request that was carried out, and its answer.
@@ -86,8 +118,10 @@ impl ServiceState {
             "BEGIN IMMEDIATE; {TABLES} INSERT INTO form SELECT {FORM} WHERE NOT EXISTS (SELECT 1 FROM form); COMMIT;"
         ));
         tables?;
-        let form: i64 = connection.query_row("SELECT form FROM form", [], |row| row.get(0))?;
-        if form != FORM {
+        if form(&connection)? == 1 {
+            migrate(&connection)?;
+        }
+        if form(&connection)? != FORM {
             return Err(KeepError::NewerService { path: path.to_owned() });
         }
         Ok(Self(connection))
@@ -111,31 +145,77 @@ impl ServiceState {
         let transaction = self.0.unchecked_transaction()?;
         {
             let mut statement = transaction.prepare_cached(
-                "INSERT INTO counted (path, day, what, robots, times) VALUES (?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT (path, day, what, robots) DO UPDATE SET times = counted.times + excluded.times",
+                "INSERT INTO counted (path, contenttype, day, what, robots, times) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (path, contenttype, day, what, robots)
+                 DO UPDATE SET times = counted.times + excluded.times",
             )?;
-            for Counted { path, day, what, robots, times } in more {
-                statement.execute(params![path, day, what, i64::from(*robots), *times as i64])?;
+            for Counted { path, contenttype, day, what, robots, times } in more {
+                statement.execute(params![
+                    path,
+                    contenttype,
+                    day,
+                    what,
+                    i64::from(*robots),
+                    *times as i64
+                ])?;
             }
         }
         Ok(transaction.commit()?)
     }
 
-    /// What was counted of an item, day by day.
-    pub fn counted(&self, path: &str) -> Result<Vec<Counted>, KeepError> {
+    /// What was counted of the data or the metadata of an item, day by day.
+    pub fn counted(&self, path: &str, contenttype: &str) -> Result<Vec<Counted>, KeepError> {
         let mut statement = self.0.prepare_cached(
-            "SELECT path, day, what, robots, times FROM counted WHERE path = ?1 ORDER BY day, what, robots",
+            "SELECT path, contenttype, day, what, robots, times FROM counted WHERE path = ?1 AND contenttype = ?2
+             ORDER BY day, what, robots",
         )?;
-        let rows = statement.query_map([path], |row| {
+        let rows = statement.query_map([path, contenttype], |row| {
             Ok(Counted {
                 path: row.get(0)?,
-                day: row.get(1)?,
-                what: row.get(2)?,
-                robots: row.get::<_, i64>(3)? != 0,
-                times: row.get::<_, i64>(4)?.cast_unsigned(),
+                contenttype: row.get(1)?,
+                day: row.get(2)?,
+                what: row.get(3)?,
+                robots: row.get::<_, i64>(4)? != 0,
+                times: row.get::<_, i64>(5)?.cast_unsigned(),
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Remembers that a copy is behind what another Archive has, in the place of what was known of
+    /// it.
+    pub fn note_behind(&self, behind: &BehindNote) -> Result<(), KeepError> {
+        let BehindNote { path, version, latest, holder, seen } = behind;
+        self.0.execute(
+            "INSERT INTO behind (path, version, latest, holder, seen) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (path) DO UPDATE SET
+             version = excluded.version, latest = excluded.latest, holder = excluded.holder, seen = excluded.seen",
+            params![path, version, latest, holder, seen],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets it.
+    pub fn clear_behind(&self, path: &str) -> Result<(), KeepError> {
+        self.0.execute("DELETE FROM behind WHERE path = ?1", [path])?;
+        Ok(())
+    }
+
+    /// What is known of a copy that is behind.
+    pub fn behind(&self, path: &str) -> Result<Option<BehindNote>, KeepError> {
+        let mut statement = self
+            .0
+            .prepare_cached("SELECT path, version, latest, holder, seen FROM behind WHERE path = ?1")?;
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(BehindNote {
+                path: row.get(0)?,
+                version: row.get(1)?,
+                latest: row.get(2)?,
+                holder: row.get(3)?,
+                seen: row.get(4)?,
+            })
+        };
+        Ok(statement.query_row([path], read).optional()?)
     }
 
     /// The answer to a request of this name.
@@ -169,6 +249,21 @@ impl ServiceState {
     }
 }
 
+fn form(connection: &Connection) -> Result<i64, KeepError> {
+    Ok(connection.query_row("SELECT form FROM form", [], |row| row.get(0))?)
+}
+
+/// Makes form 2 of form 1, wholly or not at all. Another process may be doing the same.
+fn migrate(connection: &Connection) -> Result<(), KeepError> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let migrated = form(connection).and_then(|form| match form {
+        1 => Ok(connection.execute_batch(FROM_FORM_1)?),
+        _ => Ok(()),
+    });
+    connection.execute_batch(if migrated.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    migrated
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +274,7 @@ mod tests {
         let path = folder.path().join("service/state.sqlite");
         let count = |robots, times| Counted {
             path: "a/b".to_owned(),
+            contenttype: "Data".to_owned(),
             day: "2026-11-16".to_owned(),
             what: "download".to_owned(),
             robots,
@@ -192,8 +288,9 @@ mod tests {
             state.answer("me", "key", &answered, 100, 0).unwrap();
         }
         let state = ServiceState::open(&path).unwrap();
-        assert_eq!(state.counted("a/b").unwrap(), [count(false, 5), count(true, 1)]);
-        assert_eq!(state.counted("a/c").unwrap(), []);
+        assert_eq!(state.counted("a/b", "Data").unwrap(), [count(false, 5), count(true, 1)]);
+        assert_eq!(state.counted("a/b", "Metadata").unwrap(), []);
+        assert_eq!(state.counted("a/c", "Data").unwrap(), []);
         assert_eq!(state.answered("me", "key").unwrap(), Some(answered.clone()));
         assert_eq!(state.answered("you", "key").unwrap(), None);
         // The first answer stays, and old ones go.
@@ -205,11 +302,51 @@ mod tests {
     }
 
     #[test]
+    fn clause_3_5_counts_of_form_1_become_those_of_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.sqlite");
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(
+                "CREATE TABLE form (form BIGINT NOT NULL); INSERT INTO form VALUES (1);
+                 CREATE TABLE counted (
+                    path TEXT NOT NULL, day TEXT NOT NULL, what TEXT NOT NULL, robots BIGINT NOT NULL, times BIGINT NOT NULL,
+                    PRIMARY KEY (path, day, what, robots)) WITHOUT ROWID;
+                 INSERT INTO counted VALUES ('a/b', '2026-11-16', 'view', 0, 7);",
+            )
+            .unwrap();
+        for _ in 0..2 {
+            let state = ServiceState::open(&path).unwrap();
+            assert_eq!(state.counted("a/b", "Data").unwrap()[0].times, 7);
+            assert_eq!(state.counted("a/b", "Metadata").unwrap(), []);
+        }
+    }
+
+    #[test]
+    fn clause_2_1_a_copy_is_known_to_be_behind_until_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.sqlite");
+        let note = BehindNote {
+            path: "a/b".to_owned(),
+            version: 1,
+            latest: 2,
+            holder: "http://a.br".to_owned(),
+            seen: "2026-11-16T00:00:00Z".to_owned(),
+        };
+        ServiceState::open(&path).unwrap().note_behind(&BehindNote { latest: 3, ..note.clone() }).unwrap();
+        let state = ServiceState::open(&path).unwrap();
+        state.note_behind(&note).unwrap();
+        assert_eq!(state.behind("a/b").unwrap(), Some(note));
+        state.clear_behind("a/b").unwrap();
+        assert_eq!(state.behind("a/b").unwrap(), None);
+    }
+
+    #[test]
     fn a_newer_form_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state.sqlite");
         drop(ServiceState::open(&path).unwrap());
-        Connection::open(&path).unwrap().execute("UPDATE form SET form = 2", []).unwrap();
+        Connection::open(&path).unwrap().execute("UPDATE form SET form = 3", []).unwrap();
         assert!(matches!(ServiceState::open(&path), Err(KeepError::NewerService { .. })));
     }
 }

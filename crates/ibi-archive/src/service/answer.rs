@@ -210,7 +210,8 @@ pub(crate) fn place(
     };
     Ok(Some(match name {
         Some(name) => (address::file(labels, &name), DATA),
-        // The Archive's own address, which leads on (clause 2.2): a resolver follows nobody elsewhere (4.2 step 2).
+        // The Archive's own address, which leads on (clause 2.2): a resolver follows nobody
+        // elsewhere (4.2 step 2).
         None if holding.item.url.is_some() => (address::folder(labels), DATA),
         // A record: there is nothing to open but the metadata (clause 2.2).
         None => (address::metadata(holding, &What::Item), METADATA),

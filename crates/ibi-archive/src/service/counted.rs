@@ -1,14 +1,19 @@
 //! What was counted of an item, as the API and the command tell it.
 
+use ibi_protocol::ContentType;
+use ibi_store::records::Role;
 use ibi_store::service::Counted;
 use serde::Serialize;
 
+use crate::archive::Holding;
+use crate::item::Labels;
 use crate::service::What;
 
-/// How often an item was asked for: in all, and by day.
+/// How often an item was asked for, or its metadata: in all, and by day.
 #[derive(Debug, Serialize)]
 pub struct Counts<'a> {
     item: &'a str,
+    contenttype: &'static str,
     totals: Totals,
     /// In order.
     pub days: Vec<Day>,
@@ -41,8 +46,8 @@ pub struct Day {
 }
 
 impl<'a> Counts<'a> {
-    /// Of an item, by its label.
-    pub fn new(item: &'a str, counted: Vec<Counted>) -> Self {
+    /// Of an item, or of its metadata, by the label of either (clause 3.5).
+    pub fn new(item: &'a str, kind: ContentType, counted: Vec<Counted>) -> Self {
         let total = |what: What| {
             let of = |robots: bool| {
                 let counted =
@@ -62,6 +67,14 @@ impl<'a> Counts<'a> {
             robots: count.robots,
             times: count.times,
         };
-        Self { item, totals, days: counted.into_iter().map(day).collect() }
+        Self { item, contenttype: kind.as_str(), totals, days: counted.into_iter().map(day).collect() }
+    }
+}
+
+/// Whose figures a label stands for: the item's, or those of its metadata.
+pub fn counted_as(holding: &Holding, role: Role) -> (&Labels, ContentType) {
+    match role {
+        Role::Item | Role::Alias => (&holding.item.labels, ContentType::Data),
+        Role::Metadata => (&holding.item.metadata, ContentType::Metadata),
     }
 }

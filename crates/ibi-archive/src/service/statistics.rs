@@ -1,4 +1,5 @@
-//! How often items are asked for: per item and day, robots apart (`docs/formats/service.md`). No address of a client is kept:
+//! How often items are asked for: per item and day, data and metadata apart, robots apart
+//! (`docs/formats/service.md`). No address of a client is kept:
 //! while it matters, a digest under a secret of this process is.
 
 use std::collections::HashMap;
@@ -6,6 +7,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Mutex;
 
+use ibi_protocol::ContentType;
 use ibi_store::ServiceState;
 use ibi_store::service::{Answered, Counted};
 
@@ -61,7 +63,7 @@ pub struct Statistics {
 
 #[derive(Default)]
 struct Waiting {
-    counts: HashMap<(String, String, What, bool), u64>,
+    counts: HashMap<(String, ContentType, String, What, bool), u64>,
     seen: HashMap<[u8; 16], i64>,
 }
 
@@ -72,8 +74,16 @@ impl Statistics {
         Ok(Self { state: Mutex::new(state), secret, waiting: Mutex::default() })
     }
 
-    /// Counts what a client did with an item, unless it did the same just before. `thing` is what it asked for.
-    pub fn count(&self, path: &str, what: What, thing: &str, client: &Client<'_>, now: i64) {
+    /// Counts what a client did with the data or the metadata of an item, unless it did the same
+    /// just before. `thing` is what it asked for.
+    pub fn count(
+        &self,
+        (path, kind): (&str, ContentType),
+        what: What,
+        thing: &str,
+        client: &Client<'_>,
+        now: i64,
+    ) {
         let robots = is_robot(client.agent);
         let who = self.who(path, what, thing, client);
         let Ok(mut waiting) = self.waiting.lock() else { return };
@@ -84,7 +94,7 @@ impl Statistics {
         if before.is_some_and(|before| now - before < DOUBLE) {
             return;
         }
-        *waiting.counts.entry((path.to_owned(), day(now), what, robots)).or_default() += 1;
+        *waiting.counts.entry((path.to_owned(), kind, day(now), what, robots)).or_default() += 1;
         let full = waiting.counts.len() >= MOST_WAITING;
         drop(waiting);
         if full {
@@ -93,9 +103,10 @@ impl Statistics {
     }
 
     /// Counts one acknowledgment; its key has been taken, so that it is one.
-    pub fn count_resolution(&self, path: &str, now: i64) {
+    pub fn count_resolution(&self, (path, kind): (&str, ContentType), now: i64) {
         let Ok(mut waiting) = self.waiting.lock() else { return };
-        *waiting.counts.entry((path.to_owned(), day(now), What::Resolution, false)).or_default() += 1;
+        let counted = (path.to_owned(), kind, day(now), What::Resolution, false);
+        *waiting.counts.entry(counted).or_default() += 1;
     }
 
     fn who(&self, path: &str, what: What, thing: &str, client: &Client<'_>) -> [u8; 16] {
@@ -119,8 +130,9 @@ impl Statistics {
         }
         let counted: Vec<Counted> = counts
             .iter()
-            .map(|((path, day, what, robots), times)| Counted {
+            .map(|((path, kind, day, what, robots), times)| Counted {
                 path: path.clone(),
+                contenttype: kind.as_str().to_owned(),
                 day: day.clone(),
                 what: what.name().to_owned(),
                 robots: *robots,
@@ -144,11 +156,11 @@ impl Statistics {
         }
     }
 
-    /// What was counted of an item, also what waits.
-    pub fn of(&self, path: &str) -> Result<Vec<Counted>, ArchiveError> {
+    /// What was counted of the data or the metadata of an item, also what waits.
+    pub fn of(&self, path: &str, kind: ContentType) -> Result<Vec<Counted>, ArchiveError> {
         self.write();
         let state = self.state.lock().map_err(|_| ArchiveError::Stopped)?;
-        Ok(state.counted(path)?)
+        Ok(state.counted(path, kind.as_str())?)
     }
 
     /// The answer to a request of this name.
@@ -187,14 +199,18 @@ mod tests {
         let now = 1_800_000_000;
         let person = Client { ip: IpAddr::from([192, 0, 2, 1]), agent: Some("Mozilla/5.0 Firefox/145.0") };
         let robot = Client { agent: Some("somebot/1"), ..person };
-        let count = |client: &Client<'_>, now| statistics.count("a/b", What::Download, "x.pdf", client, now);
+        let data = ("a/b", ContentType::Data);
+        let count = |client: &Client<'_>, now| statistics.count(data, What::Download, "x.pdf", client, now);
         count(&person, now);
         count(&person, now + 10);
         count(&person, now + 90);
         count(&robot, now);
-        statistics.count_resolution("a/b", now);
+        statistics.count_resolution(data, now);
+        statistics.count_resolution(("a/b", ContentType::Metadata), now);
         statistics.write();
-        let found = statistics.of("a/b").unwrap();
+        let metadata = statistics.of("a/b", ContentType::Metadata).unwrap();
+        assert_eq!(metadata.len(), 1, "clause 3.5: data and metadata are counted apart");
+        let found = statistics.of("a/b", ContentType::Data).unwrap();
         let found: Vec<_> =
             found.iter().map(|c| (c.what.as_str(), c.robots, c.times, c.day.as_str())).collect();
         let day = "2027-01-15";

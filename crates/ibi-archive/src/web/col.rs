@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use ibi_http::Problem;
 use ibi_http::accept::{Taste, Tongue, value};
-use ibi_protocol::FilePath;
+use ibi_protocol::{ContentType, FilePath};
 use ibi_store::journal::State as ItemState;
 use ibi_store::ocfl::logical;
 use ibi_store::records::{FileRecord, Role};
@@ -16,6 +16,7 @@ use percent_encoding::percent_decode_str;
 use crate::ArchiveError;
 use crate::access::Access;
 use crate::archive::{Holding, Holdings};
+use crate::full_record::full_record;
 use crate::item::Labels;
 use crate::relations::FORMATS;
 use crate::service::What;
@@ -97,7 +98,7 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
     match asked {
         Asked::Page if role == Role::Metadata => metadata_page(site, &holding, client),
         Asked::Page => item_page(site, &holdings, &holding, client),
-        Asked::Format => Ok(oai_dc(&holding)),
+        Asked::Format => oai_dc(site, &holdings, &holding),
         _ if role == Role::Metadata => Err(Problem::not_found(format!(
             "metadata have no files: {} is the item",
             holding.item.labels.primary()
@@ -120,7 +121,7 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
             let served = Served { file: &found, checked, changed, now: site.now(), public };
             let response = file::serve(&site.blocks, served, &client.method, &client.headers).await;
             if response.status().is_success() {
-                count(site, &holding.path, What::Download, &found.name, client);
+                count(site, &holding.path, ContentType::Data, What::Download, &found.name, client);
             }
             Ok(response)
         }
@@ -275,7 +276,7 @@ fn folder_page(
     Err(Problem::not_found(format!("a folder has no page; {} lists all files", address::file_list(labels))))
 }
 
-pub(super) fn count(site: &Site, path: &str, what: What, thing: &str, client: &Client) {
+pub(super) fn count(site: &Site, path: &str, kind: ContentType, what: What, thing: &str, client: &Client) {
     // Looking at headers is not fetching, nor is going on in the middle.
     let begins = match client.headers.get(header::RANGE).and_then(|range| range.to_str().ok()) {
         Some(range) => range.trim_start_matches("bytes=").starts_with("0-"),
@@ -283,7 +284,7 @@ pub(super) fn count(site: &Site, path: &str, what: What, thing: &str, client: &C
     };
     if client.method == Method::GET && begins {
         let who = crate::service::Client { ip: client.ip, agent: agent(&client.headers) };
-        site.statistics.count(path, what, thing, &who, site.now());
+        site.statistics.count((path, kind), what, thing, &who, site.now());
     }
 }
 
@@ -304,7 +305,7 @@ fn item_page(
         let told = told.and_then(|told| told.with_history(holdings, holding)).map_err(failed)?;
         return Ok(axum::Json(told).into_response());
     }
-    count(site, &holding.path, What::View, "page", client);
+    count(site, &holding.path, ContentType::Data, What::View, "page", client);
     pages::item(holdings, holding, open, client.tongue()).map_err(failed)
 }
 
@@ -312,16 +313,26 @@ fn metadata_page(site: &Site, holding: &Holding, client: &Client) -> Result<Resp
     if Taste::of(&client.headers) == Taste::Json {
         return Ok(axum::Json(Told::without_files(holding, Role::Metadata)).into_response());
     }
-    count(site, &holding.path, What::View, "metadata", client);
+    count(site, &holding.path, ContentType::Metadata, What::View, "metadata", client);
     let asked = client.uri.query().and_then(|query| value(query, "lang"));
     Ok(pages::metadata(holding, client.tongue(), asked.as_deref()))
 }
 
-fn oai_dc(holding: &Holding) -> Response {
+/// The `oai_dc` record of an item, the same wherever it is served (clause 2.2).
+pub(super) fn oai_dc(site: &Site, holdings: &Holdings, holding: &Holding) -> Result<Response, Problem> {
+    // The same bytes for all: what is closed to some is told to nobody.
+    let open = may_open(holding, None, site.now());
+    let record = full_record(holdings, holding, site.resolver.as_deref(), open);
+    let record = record.map_err(|error| problem(&error))?;
     let kind = HeaderValue::from_static("application/xml; charset=utf-8");
     let safe = HeaderValue::from_static("nosniff");
-    let headers = [(header::CONTENT_TYPE, kind), (header::X_CONTENT_TYPE_OPTIONS, safe)];
-    (headers, holding.metadata.to_xml()).into_response()
+    let fresh = HeaderValue::from_static("no-cache");
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::X_CONTENT_TYPE_OPTIONS, safe),
+        (header::CACHE_CONTROL, fresh),
+    ];
+    Ok(pages::dated((headers, record.to_xml()).into_response(), &holding.item.updated))
 }
 
 fn file_list(

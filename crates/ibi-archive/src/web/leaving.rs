@@ -5,6 +5,8 @@ use askama::Template;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 
+use ibi_protocol::ContentType;
+
 use crate::archive::Holding;
 use crate::service::{What, address};
 use crate::target_url::TargetUrl;
@@ -34,7 +36,7 @@ pub(super) fn lead(
     pairs: &str,
 ) -> Response {
     let to = url.with_query(pairs);
-    col::count(site, &holding.path, What::Download, "url", client);
+    col::count(site, &holding.path, ContentType::Data, What::Download, "url", client);
     let mut response = if site.shows_targets && client.method == Method::GET && is_person(&client.headers) {
         let template = LeavingPage {
             words: words(client.tongue()),

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::{Problem, telemetry};
-use ibi_protocol::{Acknowledgment, Pairs, Part, Relation, Request as Message, answer};
+use ibi_protocol::{Acknowledgment, ContentType, Pairs, Part, Relation, Request as Message, answer};
 use ibi_store::records::Role;
 use percent_encoding::percent_decode_str;
 use tokio::time::Instant;
@@ -100,7 +100,9 @@ fn acknowledge(site: &Site, holdings: &Holdings, acknowledgment: &Acknowledgment
         let (label, _) = address::split(url.split_once("/col/")?.1)?;
         holdings.find(label).ok()
     });
-    let Some((holding, _)) = found else { return };
+    let Some((holding, role)) = found else { return };
+    // What it was of, data or metadata, by both what is told and where it led (clause 3.5).
+    let kind = if role == Role::Metadata { ContentType::Metadata } else { acknowledgment.contenttype };
     let path = holding.path.clone();
     let led = Led::new(holding, Role::Item);
     let any = Relation::new(vec![Part::Translation(None)]).unwrap_or_default();
@@ -111,7 +113,7 @@ fn acknowledge(site: &Site, holdings: &Holdings, acknowledgment: &Acknowledgment
         .chain(asked)
         .any(|asked| site.keys.take(&acknowledgment.urlkey, site.now(), asked))
     {
-        site.statistics.count_resolution(&path, site.now());
+        site.statistics.count_resolution((&path, kind), site.now());
     }
 }
 

@@ -93,6 +93,7 @@ fn a_newer_data_folder_is_refused() {
 #[test]
 fn the_service_of_format_1_is_still_read() {
     use ibi_archive::service::{Drafts, Role, Statistics, tokens};
+    use ibi_protocol::ContentType;
     let ours = Ours::new();
     fs::create_dir_all(ours.data()).unwrap();
     let sample = sample().with_file_name("service-1");
@@ -108,7 +109,31 @@ fn the_service_of_format_1_is_still_read() {
     let files: Vec<_> = draft.files().map(|file| (file.name.as_str(), file.size)).collect();
     assert_eq!(files, [("a.txt", 6)]);
     let statistics = Statistics::open(&ours.data(), [0; 32]).unwrap();
-    let counted = statistics.of("inpe.br/smp/2026/11.16.04.49.18.39").unwrap();
+    let item = "inpe.br/smp/2026/11.16.04.49.18.39";
+    // Clause 3.5: what was counted then is counted of the data.
+    assert_eq!(statistics.of(item, ContentType::Metadata).unwrap(), []);
+    let counted = statistics.of(item, ContentType::Data).unwrap();
     assert_eq!((counted[0].what.as_str(), counted[0].robots, counted[0].times), ("download", false, 1));
     assert!(statistics.answered("27411583", "sample").unwrap().unwrap().answer.contains("Amostra"));
+}
+
+/// The service's state in its second form: data and metadata counted apart, and a copy that is behind.
+#[test]
+fn the_service_of_form_2_is_still_read() {
+    use ibi_archive::service::Statistics;
+    use ibi_protocol::ContentType;
+    let ours = Ours::new();
+    let service = ours.data().join("service");
+    fs::create_dir_all(&service).unwrap();
+    let state = service.join("state.sqlite");
+    fs::copy(sample().with_file_name("service-2").join("state.sqlite"), &state).unwrap();
+    let item = "items-sample.test/a/2026/11.17.20.24.48.55";
+    let statistics = Statistics::open(&ours.data(), [0; 32]).unwrap();
+    for (kind, what) in [(ContentType::Data, "download"), (ContentType::Metadata, "view")] {
+        let counted = statistics.of(item, kind).unwrap();
+        assert_eq!((counted.len(), counted[0].what.as_str(), counted[0].times), (1, what, 1));
+    }
+    let behind = ibi_store::ServiceState::open(&state).unwrap().behind(item).unwrap().unwrap();
+    assert_eq!((behind.version, behind.latest), (1, 2));
+    assert_eq!(behind.holder, "http://127.0.0.1:18431");
 }

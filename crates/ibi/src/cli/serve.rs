@@ -105,7 +105,7 @@ pub(crate) struct TokenRevoke {
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Any label of the item
+    /// Any label of the item, or of its metadata: those are counted apart
     pub(crate) ibi: String,
     /// Print a JSON object
     #[arg(long)]

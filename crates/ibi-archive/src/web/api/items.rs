@@ -18,12 +18,13 @@ use crate::archive::{Holding, Holdings};
 use crate::item::Labels;
 use crate::relations::Led;
 use crate::service::answer::may_open;
-use crate::service::{Counts, Described, Role, address};
+use crate::service::{Counts, Described, Role, address, counted_as};
 use crate::told::Told;
 use crate::web::api::drafts::{may_say, may_update};
 use crate::web::api::holders::{self, Between};
 use crate::web::api::{allowed, authority, json_body, number, refused};
 use crate::web::api::{links, object, once};
+use crate::web::col;
 use crate::web::site::Site;
 use ibi_http::accept::value;
 
@@ -41,13 +42,15 @@ enum What {
     Statistics,
     Relations,
     Links,
+    /// Its record as XML.
+    OaiDc,
     /// Its object, or a file of that.
     Object(Option<String>),
     /// What Archives do together.
     Between(Between),
 }
 
-/// Reads `<ibi>`, `<ibi>/statistics`, `<ibi>/relations`, `<ibi>/object` or `<ibi>/object/…`.
+/// Reads `<ibi>`, `<ibi>/statistics`, `<ibi>/relations`, `<ibi>/oai_dc`, `<ibi>/object` or `<ibi>/object/…`.
 fn read(rest: &str) -> Result<(&str, What), Problem> {
     let bad = || Problem::not_found("there is no identifier in this address");
     match address::split(rest).ok_or_else(bad)? {
@@ -55,6 +58,7 @@ fn read(rest: &str) -> Result<(&str, What), Problem> {
         (label, "/statistics") => Ok((label, What::Statistics)),
         (label, "/relations") => Ok((label, What::Relations)),
         (label, "/links") => Ok((label, What::Links)),
+        (label, "/oai_dc") => Ok((label, What::OaiDc)),
         (label, "/object") => Ok((label, What::Object(None))),
         (label, rest) => match rest.strip_prefix("/object/") {
             Some(file) => Ok((label, What::Object(Some(file.to_owned())))),
@@ -116,7 +120,9 @@ fn get(site: &Site, label: &str, what: What, request: &Request) -> Result<Respon
     let holdings = site.desk.read().map_err(refused)?;
     let (holding, role) = holdings.find(label).map_err(refused)?;
     match what {
-        What::Statistics => Ok(axum::Json(statistics(site, &holding)?).into_response()),
+        What::Statistics => Ok(axum::Json(statistics(site, &holding, role)?).into_response()),
+        What::OaiDc if holding.state != ItemState::Deleted => col::oai_dc(site, &holdings, &holding),
+        What::OaiDc => Err(refused(ArchiveError::Removed { label: label.to_owned() })),
         What::Relations => Ok(axum::Json(relations(&holdings, holding, role)?).into_response()),
         What::Links => links::report(site, &holding, request),
         What::Item => {
@@ -141,9 +147,11 @@ fn hidden(holding: &Holding, role: Leads) -> Told<'_> {
     Told::hidden(holding, role)
 }
 
-fn statistics<'a>(site: &Site, holding: &'a Holding) -> Result<Counts<'a>, Problem> {
-    let counted = site.statistics.of(&holding.path).map_err(refused)?;
-    Ok(Counts::new(holding.item.labels.primary(), counted))
+/// Of the item, or of its metadata if it is their label that was given (clause 3.5).
+fn statistics<'a>(site: &Site, holding: &'a Holding, role: Leads) -> Result<Counts<'a>, Problem> {
+    let (labels, kind) = counted_as(holding, role);
+    let counted = site.statistics.of(&holding.path, kind).map_err(refused)?;
+    Ok(Counts::new(labels.primary(), kind, counted))
 }
 
 /// Everything that leads from an item somewhere (clause 2.4).

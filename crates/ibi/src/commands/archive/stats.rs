@@ -1,6 +1,6 @@
 //! `ibi archive stats`.
 
-use ibi_archive::service::{Counts, Day, Statistics};
+use ibi_archive::service::{Counts, Day, Statistics, counted_as};
 
 use crate::cli::serve::Stats;
 use crate::commands::archive::open_to_read;
@@ -10,9 +10,10 @@ use crate::io::{Output, say};
 pub(crate) fn run(command: &Stats) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let holdings = open_to_read(&data)?;
-    let (holding, _) = holdings.find(&command.ibi)?;
-    let counted = Statistics::open(&data, [0; 32])?.of(&holding.path)?;
-    let counts = Counts::new(holding.item.labels.primary(), counted);
+    let (holding, role) = holdings.find(&command.ibi)?;
+    let (labels, kind) = counted_as(&holding, role);
+    let counted = Statistics::open(&data, [0; 32])?.of(&holding.path, kind)?;
+    let counts = Counts::new(labels.primary(), kind, counted);
     let mut output = Output::new();
     if command.json {
         output.json(&counts)?;
