@@ -2,6 +2,7 @@
 
 mod access;
 mod api;
+mod behind;
 pub(crate) mod client;
 mod clocks;
 mod commands;

@@ -13,6 +13,7 @@ use ibi_store::records::{FileRecord, Found, Record, Records, Role};
 use ibi_store::{Checked, Content, DataLock, Tree, ocfl};
 
 use crate::dublin_core::DublinCore;
+use crate::holders::behind::BehindNotes;
 use crate::item::{Item, Spelling};
 use crate::mint::Minter;
 use crate::mint::clock::{Clock, SystemClock};
@@ -30,6 +31,7 @@ pub struct Holdings {
     pub(crate) restored: bool,
     pub(crate) records: Box<dyn Records>,
     pub(crate) content: Arc<dyn Content>,
+    pub(crate) behind_notes: BehindNotes,
 }
 
 /// An Archive that this process alone changes.

@@ -5,6 +5,7 @@
 //! [`peer::Peer`] is asked for what it [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives,
 //! [`taking`] takes; [`repair`] compares with others, whom a [`resolver`] may know.
 
+pub mod behind;
 pub mod bring;
 #[cfg(feature = "web")]
 pub mod collection;

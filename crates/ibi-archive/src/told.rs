@@ -76,9 +76,23 @@ pub struct Told<'a> {
     /// With its history: where a Copy came from, or was brought up to date from, last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// With its history: of a Copy that is known to be behind, what is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Behind>,
     /// What happened to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<Event>>,
+}
+
+/// What is known of a Copy that is behind (clause 2.1).
+#[derive(Debug, Serialize)]
+pub struct Behind {
+    /// The version that another Archive has.
+    pub latest: u32,
+    /// Its URL.
+    pub holder: String,
+    /// When that was seen.
+    pub seen: String,
 }
 
 /// The metadata of an item.
@@ -214,6 +228,7 @@ impl<'a> Told<'a> {
             path: &holding.path,
             files: Vec::new(),
             source: None,
+            behind: None,
             history: None,
         }
     }
@@ -227,7 +242,10 @@ impl<'a> Told<'a> {
     pub fn with_history(self, holdings: &Holdings, holding: &Holding) -> Result<Self, ArchiveError> {
         let is_copy = self.state == State::Copy.name();
         let source = if is_copy { holdings.source(self.path)? } else { None };
-        Ok(Self { epoch: Some(holding.epoch), source, history: Some(history(holdings, self.path)?), ..self })
+        let behind = holdings.behind(holding);
+        let behind = behind.map(|note| Behind { latest: note.latest, holder: note.holder, seen: note.seen });
+        let history = Some(history(holdings, self.path)?);
+        Ok(Self { epoch: Some(holding.epoch), source, behind, history, ..self })
     }
 }
 

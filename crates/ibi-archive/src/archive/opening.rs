@@ -11,6 +11,7 @@ use ibi_store::records::Records;
 use ibi_store::{Content, DataLock, KeepError, SqliteRecords, StoreError, Tree};
 
 use crate::archive::{Archive, Holdings, Settings};
+use crate::holders::behind::BehindNotes;
 use crate::mint::clock::{Clock, SystemClock};
 use crate::object::{Object, short};
 use crate::{ArchiveError, Refusal, deposit, mint};
@@ -150,6 +151,7 @@ fn holdings(data: &Path, settings: Settings) -> Result<Holdings, ArchiveError> {
         settings,
         records: Box::new(SqliteRecords::open(&index(data))?),
         content: Arc::new(Tree::open(data)?),
+        behind_notes: BehindNotes::default(),
     })
 }
 

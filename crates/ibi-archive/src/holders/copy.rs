@@ -143,10 +143,17 @@ pub async fn look(here: &impl Here, source: &Source, label: &str) -> Result<Look
         let (item, url) = (held.item, peer.url().to_owned());
         return Err(HolderError::NotItsSource { item, url, from: known.unwrap_or_default() });
     }
+    let ours_now = mine.inventory.as_ref().map_or(0, Inventory::number);
+    if mine.stand.state == Some(State::Copy) && matches!(verdict, Verdict::Behind | Verdict::Equal) {
+        // Fetched now or not: until then, whoever reads this copy is told (clause 2.1).
+        let noted = here.look(|here| here.note_seen(&held.path, (ours_now, held.version), peer.url()));
+        if let Err(error) = noted {
+            tracing::warn!(%error, "it cannot be remembered whether the copy is behind");
+        }
+    }
     let mends = damaged && source.gives;
     let brings = mends || is_meant(verdict, &mine, &told, (source.overwrite, source.word));
-    let ours = mine.inventory.as_ref().map_or(0, Inventory::number);
-    let only_tombstone = held.state == State::Deleted && brings && !purged && theirs.number() > ours + 1;
+    let only_tombstone = held.state == State::Deleted && brings && !purged && theirs.number() > ours_now + 1;
     let is_told = verdict == Verdict::Equal && (is_source || held.state == State::Original);
     let link_news = match is_told && !brings {
         true => here.look(|here| here.link_news(&held.links))?,

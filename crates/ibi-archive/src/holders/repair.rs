@@ -198,6 +198,14 @@ pub async fn compare(
         comparison.report.holders.push(other);
     }
     comparison.report.alarms.extend(two_originals(&known, &holders));
+    // Only who has the Original knows which version is the latest (clause 2.1).
+    let mut originals = holders.iter().filter(|(_, held)| held.state == State::Original);
+    if let (Some((peer, held)), None, false) = (originals.next(), originals.next(), known.is_original) {
+        let noted = here.look(|here| here.note_seen(&known.path, (known.version, held.version), peer.url()));
+        if let Err(error) = noted {
+            tracing::warn!(%error, "it cannot be remembered whether the copy is behind");
+        }
+    }
     if repair && !known.findings.is_empty() {
         if known.inventory.is_none() {
             // What is wrong shows only by an inventory that is right.

@@ -17,11 +17,12 @@ use crate::ArchiveError;
 use crate::access::Access;
 use crate::archive::{Holding, Holdings};
 use crate::full_record::full_record;
+use crate::holders::behind::BehindNote;
 use crate::item::Labels;
 use crate::relations::FORMATS;
-use crate::service::What;
 use crate::service::address;
 use crate::service::answer::may_open;
+use crate::service::{Reader, What};
 use crate::told::Told;
 use crate::web::errors::told;
 use crate::web::file::{self, Served};
@@ -95,6 +96,37 @@ async fn answer(site: &Arc<Site>, client: &Client) -> Result<Response, Problem> 
     if holding.state == ItemState::Deleted {
         return tombstone(&holdings, &holding, role, client);
     }
+    let behind = holdings.behind(&holding);
+    let label = holding.item.labels.primary().to_owned();
+    let mut response = held(site, holdings, holding, role, asked, client).await?;
+    if let Some(behind) = behind {
+        say_behind(response.headers_mut(), &behind, &label);
+    }
+    Ok(response)
+}
+
+/// Says that a copy is behind, and who has a later version (clause 2.1): `Link` with
+/// `latest-version` (RFC 5829), and both versions.
+fn say_behind(headers: &mut HeaderMap, behind: &BehindNote, label: &str) {
+    let BehindNote { version, latest, holder, .. } = behind;
+    let link = HeaderValue::from_str(&format!("<{holder}/col/{label}/>; rel=\"latest-version\""));
+    if let Ok(link) = link {
+        headers.append(header::LINK, link);
+    }
+    if let Ok(told) = HeaderValue::from_str(&format!("version={version}, latest={latest}")) {
+        headers.insert("ibi-copy-behind", told);
+    }
+}
+
+/// What is here of an item that was not removed.
+async fn held(
+    site: &Arc<Site>,
+    holdings: Reader<'_>,
+    holding: Holding,
+    role: Role,
+    asked: Asked,
+    client: &Client,
+) -> Result<Response, Problem> {
     match asked {
         Asked::Page if role == Role::Metadata => metadata_page(site, &holding, client),
         Asked::Page => item_page(site, &holdings, &holding, client),

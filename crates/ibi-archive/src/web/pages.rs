@@ -60,6 +60,8 @@ struct ItemPage<'a> {
     xml: String,
     opens: Option<String>,
     url: Option<&'a str>,
+    /// The version that another Archive has of this copy, and where.
+    behind: Option<(u32, String)>,
     links: Vec<(&'static str, &'a str)>,
     statements: Vec<Line2<'a>>,
     open: bool,
@@ -194,6 +196,9 @@ pub(super) fn item(
             (None, None) => None,
         },
         url: holding.item.url.as_ref().filter(|_| open).map(TargetUrl::as_str),
+        behind: holdings
+            .behind(holding)
+            .map(|note| (note.latest, format!("{}/col/{}/", note.holder, labels.primary()))),
         links: links.into_iter().filter_map(|(name, to)| Some((name, to.as_deref()?))).collect(),
         statements: statements(&holding.metadata, None),
         open,

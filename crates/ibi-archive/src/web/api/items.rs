@@ -50,7 +50,8 @@ enum What {
     Between(Between),
 }
 
-/// Reads `<ibi>`, `<ibi>/statistics`, `<ibi>/relations`, `<ibi>/oai_dc`, `<ibi>/object` or `<ibi>/object/…`.
+/// Reads `<ibi>`, `<ibi>/statistics`, `<ibi>/relations`, `<ibi>/oai_dc`, `<ibi>/object` or
+/// `<ibi>/object/…`.
 fn read(rest: &str) -> Result<(&str, What), Problem> {
     let bad = || Problem::not_found("there is no identifier in this address");
     match address::split(rest).ok_or_else(bad)? {

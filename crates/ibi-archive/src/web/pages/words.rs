@@ -44,6 +44,8 @@ words! {
     size: "Bytes", "Bytes";
     kind: "Type", "Tipo";
     open_it: "Open", "Abrir";
+    behind: "This copy is behind. There is a later version, of number",
+        "Esta cópia está desatualizada. Há uma versão posterior, de número";
     leads_to: "Leads to", "Leva a";
     leaving: "This item is elsewhere", "Este item está em outro lugar";
     leaving_host: "The link leaves this Archive. It leads to", "O link sai deste Arquivo. Ele leva a";

@@ -57,6 +57,10 @@ pub(super) fn write(
     if let Some(source) = &shown.source {
         line("copied from", source)?;
     }
+    if let Some(behind) = &shown.behind {
+        let told = format!("version {} at {}, seen {}", behind.latest, behind.holder, behind.seen);
+        line("behind", &told)?;
+    }
     if let Some(handing) = Handing::of(holdings.data(), &holding.path)? {
         let said = handing.said.map(|said| format!("; {said}")).unwrap_or_default();
         let failed = if handing.failed { ", given up" } else { "" };
