@@ -13,6 +13,7 @@ mod feed;
 mod files;
 mod hostile;
 mod inert;
+mod links_check;
 mod names;
 mod own_address;
 mod resolver;

@@ -15,6 +15,7 @@ mod relations;
 mod scripted;
 mod secrets;
 mod several_originals;
+mod targets;
 
 use std::fs;
 use std::path::PathBuf;

@@ -9,7 +9,9 @@ use ibi_archive::bag::{Algorithm, Kind, ManifestName, Version, read_info, write_
 use ibi_archive::dublin_core::DublinCore;
 use ibi_archive::holders::whole::{self, Compared};
 use ibi_archive::language::Language;
+use ibi_archive::robots_txt::RobotsTxt;
 use ibi_archive::table::Table;
+use ibi_archive::target_url::TargetUrl;
 use ibi_store::digests::hex;
 use ibi_store::journal::{Journal, Position, Told};
 use ibi_store::ocfl::{Inventory, logical, raw};
@@ -38,6 +40,18 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(language) = text.parse::<Language>() {
         assert_eq!(language.to_string().parse::<Language>().ok(), Some(language));
+    }
+    if let Ok(url) = text.parse::<TargetUrl>() {
+        assert!(url.as_str().bytes().all(|byte| byte.is_ascii_graphic()), "it can stand in a header");
+        assert!(!url.authority().contains('@'), "nobody's password");
+        let led = url.with_query("a=b");
+        assert_eq!(led.parse::<TargetUrl>().map(|led| led.server()).ok(), (led.len() <= 2048).then(|| url.server()));
+        assert_eq!(url.to_string().parse::<TargetUrl>().ok(), Some(url));
+    }
+    // A robots.txt, then what is asked for.
+    if let Some((robots, path)) = text.rsplit_once('\n') {
+        let robots = RobotsTxt::parse(robots.as_bytes());
+        assert_eq!(robots.allows("IBI", path), robots.allows("ibi", path), "names have no case");
     }
     let _ = Version::of_declaration(text);
     for version in [Version::V0_97, Version::V1_0] {

@@ -54,10 +54,13 @@ mod object;
 pub mod rebuild;
 pub mod relations;
 mod restate;
+pub mod robots_txt;
 mod rules;
 #[cfg(feature = "web")]
 pub mod service;
 pub mod table;
+#[cfg(feature = "web")]
+pub mod target_check;
 pub mod target_url;
 pub mod told;
 mod update;

@@ -1,5 +1,6 @@
 //! Asking others: bounded in time and size, without following anybody elsewhere.
 
+mod guarded;
 mod patient;
 
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 
+pub use guarded::{GuardedAnswer, GuardedClient};
 pub use patient::{Answer, Patient};
 
 /// Asks others over HTTP.

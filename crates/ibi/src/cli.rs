@@ -3,6 +3,7 @@
 pub(crate) mod archive;
 pub(crate) mod holders;
 pub(crate) mod links;
+pub(crate) mod links_check;
 pub(crate) mod resolver;
 pub(crate) mod serve;
 

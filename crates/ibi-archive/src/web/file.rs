@@ -192,7 +192,8 @@ pub(super) async fn serve(
     if let Some(status) = condition(asked, &tag, changed) {
         headers.remove(header::CONTENT_TYPE);
         if status == StatusCode::NOT_MODIFIED {
-            // Else it would be said to be 0: the length is that of the file that is not sent (RFC 9110 8.6).
+            // Else it would be said to be 0: the length is that of the file that is not sent (RFC
+            // 9110 8.6).
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(file.size));
         }
         return (status, headers).into_response();

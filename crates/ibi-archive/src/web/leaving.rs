@@ -1,5 +1,5 @@
-//! An item with a target URL leads there: a redirect, or, if the operator wants that, a page that shows the URL to a person
-//! first (clause 2.2, D31).
+//! An item with a target URL leads there: a redirect, or, if the operator wants that, a page that
+//! shows the URL to a person first (clause 2.2, D31).
 
 use askama::Template;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};

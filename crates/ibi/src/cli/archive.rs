@@ -89,7 +89,8 @@ pub(crate) struct Description {
     /// The file that the persistent URL opens [default: the only file, or index.html]
     #[arg(long, value_name = "FILE")]
     pub(crate) target: Option<String>,
-    /// Lead to this URL (http or https) instead of to a file: a Web service, or something kept elsewhere
+    /// Lead to this URL (http or https) instead of to a file: a Web service, or something kept
+    /// elsewhere
     #[arg(long, value_name = "URL", group = "what")]
     pub(crate) url: Option<Optional<TargetUrl>>,
     /// Who may read the files: `public`, `ip:RANGE` (others get the metadata) or `until:DATE` (closed until then)
@@ -118,9 +119,11 @@ impl<T: std::str::FromStr> std::str::FromStr for Optional<T> {
 /// Deposit a file, a folder, a bag, a URL, a record, or the rows of a table
 ///
 /// A deposit gets new labels, for the item and for its metadata, and is there wholly or not at all. A folder with a
-/// `bagit.txt` is a bag: it is checked, and its payload deposited. With `--url` the item has no files, and its persistent URL
-/// leads there; with `--record` it is a record of something that is not here, and its persistent URL opens the metadata. A table is a CSV file with a heading: the columns are
-/// `file` (relative to the table), `url`, `record`, `language`, `translation-of`, `next-edition-of`, `target`, `access`, `label`, `original`,
+/// `bagit.txt` is a bag: it is checked, and its payload deposited. With `--url` the item has no
+/// files, and its persistent URL leads there; with `--record` it is a record of something that is
+/// not here, and its persistent URL opens the metadata. A table is a CSV file with a heading: the
+/// columns are `file` (relative to the table), `url`, `record`, `language`, `translation-of`,
+/// `next-edition-of`, `target`, `access`, `label`, `original`,
 /// `alias`, `non-transferable` and `dc.title`, `dc.title@pt` and so on; several values of a field are separated by `||`. An
 /// interrupted table is gone on with by running the same command again: no row is deposited twice.
 #[derive(Args)]
@@ -167,7 +170,8 @@ pub(crate) struct Deposit {
 ///
 /// With a path, its files are those of the path from now on; without one, they stay. Elements given with `--dc` take the
 /// place of the same elements; a file given with `--dc` takes the place of all. What is not said stays. An empty value takes
-/// a language, a link or a URL away. A URL takes the place of the files, and files take the place of a URL. Earlier versions stay as they are.
+/// a language, a link or a URL away. A URL takes the place of the files, and files take the place
+/// of a URL. Earlier versions stay as they are.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::Data;
+use crate::cli::links_check::LinksCheck;
 
-/// List and decide links between items: editions and translations
+/// Links of items: decide editions and translations, check target URLs
 ///
 /// A link is stated with the newer item. Readers are led along it once it is accepted where the Original
 /// of the older item is. Links between items that one depositor may change are accepted at once, and so are
@@ -18,6 +19,7 @@ pub(crate) enum LinksCommand {
     Trust(LinksTrust),
     Distrust(LinksDistrust),
     Trusted(LinksTrusted),
+    Check(LinksCheck),
 }
 
 /// How a link stands.

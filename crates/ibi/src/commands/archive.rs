@@ -8,6 +8,7 @@ pub(super) mod export;
 mod holders;
 pub(super) mod init;
 pub(super) mod links;
+mod links_check;
 pub(super) mod list;
 pub(super) mod purge;
 pub(super) mod rebuild;

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::links::{
     LinkChoice, LinkStanding, LinksCommand, LinksDistrust, LinksList, LinksTrust, LinksTrusted,
 };
-use crate::commands::archive::{open, open_to_read, who};
+use crate::commands::archive::{links_check, open, open_to_read, who};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
@@ -20,6 +20,7 @@ pub(crate) fn run(command: &LinksCommand) -> Result<Answer, Failure> {
         LinksCommand::Trust(LinksTrust { data, service }) => set_trusted(data, service, true),
         LinksCommand::Distrust(LinksDistrust { data, service }) => set_trusted(data, service, false),
         LinksCommand::Trusted(command) => trusted(command),
+        LinksCommand::Check(command) => links_check::check(command),
     }
 }
 

@@ -1,0 +1,250 @@
+//! Whether the targets of items answer: `ibi archive links check`. Politely: one request at a time
+//! to a server, with a pause between two, HEAD before GET, and as its `robots.txt` asks. What was
+//! checked is noted as it is done, so that an interrupted check is resumed.
+
+mod progress;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::{Method, StatusCode, header};
+use ibi_http::outgoing::{AskError, GuardedAnswer, GuardedClient};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::ArchiveError;
+use crate::archive::{Holdings, whole_second};
+use crate::keep::State;
+use crate::mint::clock::SystemClock;
+use crate::robots_txt::RobotsTxt;
+use crate::target_url::TargetUrl;
+
+pub use progress::CheckProgress;
+
+/// What the check calls itself, to servers and in their `robots.txt`.
+pub const CHECKER_NAME: &str = "ibi-links-check";
+
+/// Servers that are asked at a time.
+const MAX_SERVERS_AT_ONCE: usize = 4;
+
+/// Bytes of a page that are read, and of a `robots.txt` (RFC 9309 2.5 wants 500 KiB at least).
+const MAX_PAGE_BYTES: usize = 1 << 10;
+const MAX_ROBOTS_BYTES: usize = 512 << 10;
+
+/// Items that are listed at a time.
+const ITEMS_PER_STEP: usize = 1000;
+
+/// What became of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetOutcome {
+    /// It answers.
+    Ok,
+    /// It answers, and leads elsewhere.
+    Moved,
+    /// It does not answer, or with an error.
+    Failed,
+    /// It was not asked, or asked to be left alone.
+    Skipped,
+}
+
+impl TargetOutcome {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TargetOutcome::Ok => "ok",
+            TargetOutcome::Moved => "moved",
+            TargetOutcome::Failed => "failed",
+            TargetOutcome::Skipped => "skipped",
+        }
+    }
+}
+
+/// A target that was checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedTarget {
+    /// The item, by its primary label.
+    pub item: String,
+    /// Its target URL.
+    pub url: String,
+    /// What became of it.
+    pub outcome: TargetOutcome,
+    /// The status of the last answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Why it failed or was skipped, or where it leads now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When.
+    pub time: String,
+}
+
+/// How to check.
+#[derive(Debug, Clone)]
+pub struct CheckOptions {
+    /// Between two requests to one server.
+    pub pause: Duration,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+    /// Also ask private and loopback addresses.
+    pub allow_private: bool,
+}
+
+/// An item and where it leads.
+type Target = (String, TargetUrl);
+
+/// The targets of all items that were not removed, by server, without those that were checked
+/// already.
+fn targets(
+    holdings: &Holdings,
+    progress: &CheckProgress,
+) -> Result<BTreeMap<String, Vec<Target>>, ArchiveError> {
+    let mut targets: BTreeMap<String, Vec<Target>> = BTreeMap::new();
+    let mut after = String::new();
+    loop {
+        let items = holdings.list(&after, ITEMS_PER_STEP)?;
+        let Some(last) = items.last() else { return Ok(targets) };
+        after.clone_from(&last.path);
+        for holding in items.iter().filter(|holding| holding.state != State::Deleted) {
+            let Some(url) = &holding.item.url else { continue };
+            let item = holding.item.labels.primary();
+            if !progress.has(item, url.as_str()) {
+                targets.entry(url.server()).or_default().push((item.to_owned(), url.clone()));
+            }
+        }
+    }
+}
+
+/// Checks the targets of all items, and tells of each when it is noted. Says whether all were
+/// checked.
+pub async fn check_targets(
+    holdings: &Holdings,
+    options: &CheckOptions,
+    progress: &mut CheckProgress,
+    tell: &mut dyn FnMut(&CheckedTarget) -> bool,
+) -> Result<bool, ArchiveError> {
+    let user_agent = format!("{CHECKER_NAME}/{}", env!("CARGO_PKG_VERSION"));
+    let client = GuardedClient::new(options.timeout, &user_agent, options.allow_private)
+        .map_err(|error| ArchiveError::Value(error.to_string()))?;
+    let mut waiting = targets(holdings, progress)?.into_values();
+    let (give, mut checked) = mpsc::channel(64);
+    let mut servers = JoinSet::new();
+    let mut begin = |servers: &mut JoinSet<()>| {
+        while servers.len() < MAX_SERVERS_AT_ONCE
+            && let Some(targets) = waiting.next()
+        {
+            servers.spawn(check_server(client.clone(), targets, options.pause, give.clone()));
+        }
+        servers.is_empty()
+    };
+    let mut is_done = begin(&mut servers);
+    while !is_done {
+        tokio::select! {
+            Some(target) = checked.recv() => {
+                progress.note(&target)?;
+                if !tell(&target) {
+                    return Ok(false);
+                }
+            }
+            Some(_) = servers.join_next() => is_done = begin(&mut servers),
+        }
+    }
+    while let Ok(target) = checked.try_recv() {
+        progress.note(&target)?;
+        if !tell(&target) {
+            return Ok(false);
+        }
+    }
+    progress.end()?;
+    Ok(true)
+}
+
+/// Checks the targets on one server, one after the other.
+async fn check_server(
+    client: GuardedClient,
+    targets: Vec<Target>,
+    pause: Duration,
+    give: mpsc::Sender<CheckedTarget>,
+) {
+    let Some((_, first)) = targets.first() else { return };
+    let robots = robots_of(&client, first).await;
+    let mut busy = None;
+    for (item, url) in targets {
+        let checked = match &busy {
+            _ if !robots.allows(CHECKER_NAME, &url.path_and_query()) => {
+                skipped(item, &url, None, "its robots.txt asks not to")
+            }
+            Some(status) => skipped(item, &url, Some(*status), "its server asked to be left alone for now"),
+            None => {
+                sleep(pause).await;
+                check_one(&client, item, &url, pause).await
+            }
+        };
+        if checked.status == Some(StatusCode::TOO_MANY_REQUESTS.as_u16()) {
+            busy = checked.status;
+        }
+        if give.send(checked).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What a server asks of programs. Where there is nothing to read, nothing is asked: what is
+/// checked here is one page that an item names, and a server that fails is to be told of (RFC 9309
+/// 2.3.1 is for those who follow links).
+async fn robots_of(client: &GuardedClient, url: &TargetUrl) -> RobotsTxt {
+    let scheme = if url.is_secure() { "https" } else { "http" };
+    let robots = format!("{scheme}://{}/robots.txt", url.authority());
+    match client.ask(Method::GET, &robots, MAX_ROBOTS_BYTES).await {
+        Ok(answer) if answer.status.is_success() => RobotsTxt::parse(&answer.body),
+        _ => RobotsTxt::default(),
+    }
+}
+
+async fn check_one(client: &GuardedClient, item: String, url: &TargetUrl, pause: Duration) -> CheckedTarget {
+    let mut answer = client.ask(Method::HEAD, url.as_str(), 0).await;
+    // Not every service answers HEAD as it answers GET. Who has had enough is not asked again.
+    let again = !answer.as_ref().is_ok_and(|answer| is_there(answer.status) || is_busy(answer.status));
+    if again {
+        sleep(pause).await;
+        answer = client.ask(Method::GET, url.as_str(), MAX_PAGE_BYTES).await;
+    }
+    judged(item, url, answer)
+}
+
+fn is_there(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection()
+}
+
+fn is_busy(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS
+}
+
+fn judged(item: String, url: &TargetUrl, answer: Result<GuardedAnswer, AskError>) -> CheckedTarget {
+    let (outcome, status, note) = match answer {
+        Err(error) => (TargetOutcome::Failed, None, Some(error.to_string())),
+        Ok(GuardedAnswer { status, headers, .. }) => {
+            let to =
+                headers.get(header::LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
+            let outcome = match status {
+                status if is_busy(status) => TargetOutcome::Skipped,
+                status if status.is_redirection() => TargetOutcome::Moved,
+                status if status.is_success() => TargetOutcome::Ok,
+                _ => TargetOutcome::Failed,
+            };
+            (outcome, Some(status.as_u16()), to.filter(|_| status.is_redirection()))
+        }
+    };
+    CheckedTarget { item, url: url.as_str().to_owned(), outcome, status, note, time: now() }
+}
+
+fn skipped(item: String, url: &TargetUrl, status: Option<u16>, why: &str) -> CheckedTarget {
+    let (url, note) = (url.as_str().to_owned(), Some(why.to_owned()));
+    CheckedTarget { item, url, outcome: TargetOutcome::Skipped, status, note, time: now() }
+}
+
+fn now() -> String {
+    whole_second(&SystemClock::new()).to_string()
+}
