@@ -97,6 +97,12 @@ fn clause_2_every_modifier_at_the_archives_own_address() {
         assert_eq!(opens(&server, &format!("/{before}{e}!"), ""), "e2", "{before}");
     }
     assert_eq!(opens(&server, "/LK47B6W/362SFKH!", ""), "e2", "by an alias");
+    // The Archive service is an item like others, but for questions to it (clause 3.6).
+    let service = metadata(&folder.service);
+    for path in ["", "??", ":", "?ibiurl.verblist=GetMetadata"] {
+        assert_eq!(opens(&server, &format!("/{}{path}", folder.service), ""), service, "{path}");
+    }
+    assert_eq!(server.service(&folder, "x=y").status, 400);
     // The item's own pairs go on with it, raw.
     let passed = server.get(&format!("/{e}?a=1%2B2&ibiurl.x=y&b"));
     assert_eq!(passed.header("location"), format!("/col/{e}/doc/e.txt?a=1%2B2&b"));

@@ -232,6 +232,8 @@ mod tests {
             if let Ok(url) = text.parse::<TargetUrl>() {
                 prop_assert!(url.as_str().bytes().all(|byte| byte.is_ascii_graphic()));
                 prop_assert!(!url.authority().contains('@'));
+                let led = url.with_query("a=b&c").parse::<TargetUrl>();
+                prop_assert_eq!(led.map(|led| led.server()), Ok(url.server()), "no query leads elsewhere");
                 prop_assert_eq!(url.to_string().parse::<TargetUrl>(), Ok(url));
             }
         }

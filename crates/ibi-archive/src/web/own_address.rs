@@ -30,7 +30,7 @@ const MAX_LANGUAGE_BYTES: usize = 8 << 10;
 const IN_LOCATIONS: &AsciiSet = &CONTROLS.add(b' ');
 
 /// Answers for a persistent URL.
-pub(super) fn answer(site: &Site, holdings: &Holdings, client: &Client) -> Result<Response, Problem> {
+pub(super) fn answer(site: &Site, client: &Client) -> Result<Response, Problem> {
     let uri = &client.uri;
     let asked = PersistentUrl::parse(uri.path(), uri.query()).map_err(|error| match error {
         PersistentError::Label { .. } => {
@@ -38,6 +38,7 @@ pub(super) fn answer(site: &Site, holdings: &Holdings, client: &Client) -> Resul
         }
         error => Problem::bad_request(error.to_string()),
     })?;
+    let holdings = &*site.desk.read().map_err(|error| problem(&error))?;
     let label = asked.label.spelling();
     let (holding, role) = match holdings.find(label) {
         Ok(found) => found,

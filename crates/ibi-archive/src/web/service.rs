@@ -32,20 +32,24 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         return ([(header::ALLOW, "GET, HEAD")], refused(problem)).into_response();
     }
     let path = percent_decode_str(uri.path().trim_matches('/')).decode_utf8_lossy();
-    let holdings = match site.desk.read() {
-        Ok(holdings) => holdings,
-        Err(error) => return refused(problem(&error)),
-    };
     let query = uri.query().unwrap_or_default();
-    // A question without its subject is a bad question, and not a visit (clause 3.6).
-    if !query.is_empty()
-        && !query.starts_with("lang=")
+    if !is_visit(query)
         && let Some((label, "")) = address::split(&path)
-        && is_service(&holdings, label)
     {
-        return serve(&site, &holdings, query);
+        match site.desk.read() {
+            Ok(holdings) if is_service(&holdings, label) => return serve(&site, &holdings, query),
+            Ok(_) => {}
+            Err(error) => return refused(problem(&error)),
+        }
     }
-    own_address::answer(&site, &holdings, &Client::of(&site, &request)).unwrap_or_else(refused)
+    own_address::answer(&site, &Client::of(&site, &request)).unwrap_or_else(refused)
+}
+
+/// Whether a query at the service's own address is that of a persistent URL or of a page. A question without its
+/// subject is a bad question, and not a visit (clause 3.6).
+fn is_visit(query: &str) -> bool {
+    let is_own = |pair: &str| pair.starts_with("ibiurl.") || pair.starts_with("lang=");
+    query.is_empty() || query == "?" || query.split('&').all(is_own)
 }
 
 /// A question to the service under the very label that it tells resolvers: they ask all day, so it is answered before routes are
