@@ -5,15 +5,16 @@
 //! language and formats it is, from when, and what it is related to. Nothing is said twice. The
 //! stored metadata stay as they were written.
 
+use std::sync::Arc;
+
 use ibi_id::Label;
-use ibi_protocol::{Language, Part, PersistentUrl, Relation};
+use ibi_protocol::{Language, PersistentUrl};
 use ibi_store::journal::State;
-use ibi_store::records::Role;
 
 use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::dublin_core::{DublinCore, Element, MOST_STATEMENTS, Statement};
-use crate::relations::Led;
+use crate::links::NextEdition;
 
 /// Files that are looked at for their media types, and media types that are told.
 const MAX_FILES_LOOKED_AT: usize = 1000;
@@ -71,18 +72,16 @@ fn related(holdings: &Holdings, holding: &Holding) -> Result<Vec<String>, Archiv
     let item = &holding.item;
     let mut labels: Vec<String> =
         [&item.next_edition_of, &item.translation_of].into_iter().flatten().cloned().collect();
-    if let Some(next) = holdings.next_edition(holding)?.filter(|next| next.state != State::Deleted) {
-        labels.push(next.item.labels.primary().to_owned());
-    }
-    let from = Led::new(holdings.item(&holding.path)?, Role::Item);
-    let any = Relation::new(vec![Part::Translation(None)]).unwrap_or_default();
-    let mut group: Vec<String> = holdings
-        .offers(&from, &any)?
-        .whole
-        .into_iter()
-        .filter(|(_, led)| led.holding.path != holding.path && led.holding.state != State::Deleted)
-        .map(|(_, led)| led.labels().primary().to_owned())
-        .collect();
+    let next = holdings.next_edition(holding)?.and_then(|next| match next {
+        NextEdition::Held(next) if next.state == State::Deleted => None,
+        NextEdition::Held(next) => Some(next.item.labels.clone()),
+        NextEdition::Elsewhere(labels) => Some(labels),
+    });
+    labels.extend(next.map(|next| next.primary().to_owned()));
+    let from = Arc::new(holdings.item(&holding.path)?);
+    // The first is the item itself.
+    let group = holdings.translations(&from)?.into_iter().skip(1).filter(|member| !member.removed);
+    let mut group: Vec<String> = group.map(|member| member.labels.primary().to_owned()).collect();
     group.sort_unstable();
     labels.extend(group);
     labels.truncate(MAX_RELATED);

@@ -57,7 +57,8 @@ fn walk(
     };
     let alone = Relation::new(vec![part.clone()]).unwrap_or_default();
     let mut offered: Vec<(Part, Led)> = Vec::new();
-    for (relation, led) in holdings.offers(from, &alone)?.whole {
+    let offers = holdings.offers(from, &alone)?;
+    for (relation, led) in offers.whole {
         offered.extend(relation.parts().first().cloned().map(|part| (part, led)));
     }
     let there = names(part, &offered, holdings, from)?;
@@ -73,6 +74,16 @@ fn walk(
         Part::Translation(Some(wanted)) => exact_first(offered, *wanted),
         Part::Translation(None) => preferred(offered, accepted, from),
     };
+    // The best translation may be in another Archive, which a resolver finds.
+    let elsewhere: Vec<Language> =
+        offers.elsewhere.iter().filter_map(|(relation, _)| language(relation.parts().first()?)).collect();
+    if *part == Part::Translation(None) && !elsewhere.is_empty() {
+        let here = tried.iter().filter_map(|(part, _)| language(part));
+        let best = accepted.choose(here.chain(elsewhere.iter().copied()));
+        if best.is_some_and(|best| elsewhere.contains(&best)) {
+            return Ok(Destination::Missing(there));
+        }
+    }
     let mut removed = None;
     for (_, led) in tried {
         match walk(holdings, &led, rest, accepted, vouched)? {

@@ -93,11 +93,7 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
 
 /// The next edition of the item itself; where the chain goes on elsewhere, the first
 /// one that is not here (clause 3.4).
-fn push_next_edition(
-    holdings: &Holdings,
-    pairs: &mut Pairs,
-    from: &Led,
-) -> Result<(), ArchiveError> {
+fn push_next_edition(holdings: &Holdings, pairs: &mut Pairs, from: &Led) -> Result<(), ArchiveError> {
     if from.what != What::Item {
         return Ok(());
     }
