@@ -84,6 +84,57 @@ fn tables_7_2_and_7_3_are_built() {
 }
 
 #[test]
+fn tables_5_2_and_5_3_of_000_are_printed_by_verbose_parse() {
+    let identifiers = identifiers();
+    for row in rows(&identifiers, "to_decimal") {
+        let label = ibi(&["id", "encode", "--ip", text(row, "text"), "--at", "1288227862"]).stdout;
+        let run = ibi(&["id", "parse", "--verbose", "--json", label.trim_end()]);
+        let decimals = &run.json()[0]["decimals"];
+        assert_eq!(decimals["address"], row["decimal"], "{label}");
+        assert_eq!((&decimals["port"], &decimals["seconds"]), (&Value::Null, &"480992662".into()));
+        let run = ibi(&["id", "parse", "--verbose", label.trim_end()]);
+        assert!(run.stdout.contains(&format!("decimal    {} (address)\n", text(row, "decimal"))));
+    }
+    let run = ibi(&["id", "parse", "-v", "--json", "J8LNKAN8PW38/2WT", "83LX3pFwXQZeBBx/kfnE"]);
+    assert_eq!(run.json()[0]["decimals"]["port"], "33");
+    assert_eq!(run.json()[0]["decimals"]["fraction"], "25");
+    assert_eq!(run.json()[1]["decimals"]["seconds"], "2717400", "1995-09-01 10:50");
+    assert!(ibi(&["id", "parse", "--json", "J8LNKAN8PW/2"]).json()[0]["decimals"].is_null());
+}
+
+#[test]
+fn d35_links_are_read_and_d34_long_years_refused_as_such() {
+    for link in [
+        "http://urlib.net/rep/8JMKD3MGP8W/34PGRBS",
+        "https://host.example:8443/8JMKD3MGP8W/34PGRBS",
+        "ibi:8JMKD3MGP8W/34PGRBS",
+        "ibi/8JMKD3MGP8W/34PGRBS",
+        "upn:a-word:8JMKD3MGP8W/34PGRBS",
+    ] {
+        let run = ibi(&["id", "parse", "--json", link]);
+        let record = &run.json()[0];
+        assert_eq!((run.status, record["canonical"].as_str()), (0, Some("8JMKD3MGP8W/34PGRBS")), "{link}");
+        assert_eq!(record["link"]["label"], "8JMKD3MGP8W/34PGRBS");
+        assert_eq!(ibi(&["id", "equal", link, "8jmkd3mgp8w/34pgrbs"]).stdout, "equal\n");
+    }
+    let run = ibi(&["id", "parse", "--json", "http://urlib.net/J8LNKAN8PW/36CMBU2!:(oai_dc)/a/b.pdf?x=1"]);
+    let link = &run.json()[0]["link"];
+    assert_eq!((&link["modifiers"], &link["file"]), (&"!:(oai_dc)".into(), &"/a/b.pdf".into()));
+    assert_eq!(link["query"], "x=1");
+    let run =
+        ibi(&["id", "parse", "--json", "http://urlib.net/8JMKD3MGP8W/34PGVBS", "http://", "mailto:a@b.br"]);
+    let errors: Vec<_> = run.json().iter().map(|record| record["error"]["position"].as_u64()).collect();
+    assert_eq!((run.status, errors), (1, vec![Some(33), Some(7), Some(0)]), "{}", run.stdout);
+    // Clause 1.4: a label with something behind it is no label, and no link.
+    let run = ibi(&["id", "parse", "--json", "8JMKD3MGP8W/34PGRBS/doc", "8JMKD3MGP8W/34PGRBS!"]);
+    assert!(run.json().iter().all(|record| record["valid"] == false), "{}", run.stdout);
+    let run = ibi(&["id", "parse", "--json", "sid.inpe.br/mtc-m18/12010/08.25.12.38"]);
+    let error = &run.json()[0]["error"];
+    assert_eq!(error["rule"], "year");
+    assert!(text(error, "message").contains("longer ones are not read"), "{error}");
+}
+
+#[test]
 fn prefixes_decode() {
     for row in rows(&identifiers(), "decode_prefix") {
         let (status, records) = parse(&[&format!("{}/34PGRBS", text(row, "prefix"))]);
@@ -166,10 +217,16 @@ fn tables_6_2_and_4_2_are_distributed() {
         for ((line, record), row) in lines.iter().zip(&json).zip(rows) {
             assert_eq!(line[1], text(row, "suffix"));
             assert_eq!((&record["suffix"], &record["requested"]), (&row["suffix"], &row["requested"]));
+            // 004 Table 6.2, column t'(i); 000 Table 4.2, column t(i).
+            assert_eq!(record["pair"], row["pair"], "{row}");
+            let [creation, previous] = [0, 1].map(|member| row["pair"][member].as_str().unwrap());
+            assert_eq!(
+                (line[3], &record["creation"]),
+                (&*format!("({creation}, {previous})"), &row["pair"][0])
+            );
             if edition == "2015" {
                 assert_eq!((line[0], &record["date"]), (text(row, "date"), &row["date"]));
-            } else {
-                assert_eq!(record["creation"], row["pair"][0]);
+                assert_eq!((line[4], &record["r"]), (text(row, "r"), &row["r"]));
             }
         }
     }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use ibi_protocol::analysis::{Answer, ArchiveId, Asked, Decision, Said, Wanted, check, decide};
-use ibi_protocol::{FilePath, Limits, Pairs, PersistentUrl, Relation, Request, Verbs, words};
+use ibi_protocol::{FilePath, LabelLink, Limits, Pairs, PersistentUrl, Relation, Request, Verbs, words};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(pairs) = Pairs::read(bytes, &Limits::default()) {
@@ -31,6 +31,14 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             query,
             "a message comes back"
         );
+    }
+    match LabelLink::parse(text) {
+        // What it asks for is a label, and reads the same at any resolver.
+        Ok(link) => {
+            let elsewhere = format!("https://urlib.net{}", link.url);
+            assert_eq!(LabelLink::parse(&elsewhere).map(|link| link.url), Ok(link.url), "a link comes back");
+        }
+        Err(error) => assert!(error.position <= text.len()),
     }
     let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
     if let Ok(url) = PersistentUrl::parse(path, query) {

@@ -123,7 +123,7 @@ rules! {
     Port "port" "1.4"
         "a port is a number from 1 to 65535"
     Year "year" "1.4"
-        "the year has four digits, 0001 to 9999"
+        "the year has four digits, 0001 to 9999: longer ones are not read"
     Month "month" "1.4"
         "the month is 01 to 12"
     Day "day" "1.4"

@@ -44,6 +44,11 @@ const IN_PATHS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
+/// Whether a text begins with what links in the field put before a label: `rep/`, `ibi:`, `upn:word:` …
+pub(crate) fn begins_as_link(text: &str) -> bool {
+    path::before(text).is_some()
+}
+
 /// What a persistent URL asks for.
 ///
 /// Of what [`PersistentUrl::parse`] gives, `Display` writes the one plain form, from the path's `/` on: the label as it

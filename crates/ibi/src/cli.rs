@@ -74,18 +74,24 @@ pub(crate) enum Id {
 
 /// Tell what labels mean: form, host or address, port, instant
 ///
-/// Reads the labels given, or one a line from standard input, and tells of each whether it is valid and what it
-/// means, or which rule it breaks and where. The exit status is 0 if all are valid and 1 if any is not.
+/// Reads the labels given, or one a line from standard input, and tells of each whether it is valid
+/// and what it means, or which rule it breaks and where. Links are read too:
+/// `http://urlib.net/rep/…`, `ibi:…`, `upn:word:…`, `ibi/…`. The exit status is 0 if all are valid
+/// and 1 if any is not.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi id parse 8JMKD3MGP8W/34PGRBS
   ibi id parse sid.inpe.br/mtc-m18@80/2009/02.16.17.46 --json
+  ibi id parse http://urlib.net/J8LNKAN8PW/36CMBU2: --verbose
   ibi id parse --json < labels.txt")]
 pub(crate) struct Parse {
-    /// Labels to read; without any, one a line from standard input
+    /// Labels or links to read; without any, one a line from standard input
     #[arg(value_name = "LABEL")]
     pub(crate) labels: Vec<OsString>,
+    /// Print the decimal numbers that an opaque label encodes, too
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Print one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -138,9 +144,11 @@ pub(crate) struct Encode {
 
 /// Play the temporal distributor: which dates labels asked for at these times would get
 ///
-/// Reads the times of requests to one minter, one a line, RFC 3339 or Unix seconds, in order. Prints of each the
-/// date that its label tells (Unix seconds), and the suffix in the form `rep` and in the form `ibip`, separated by
-/// tabs. Nothing is minted and nothing is waited for. The exit status is 1 if any line could not be read.
+/// Reads the times of requests to one minter, one a line, RFC 3339 or Unix seconds, in order.
+/// Prints of each the date that its label tells (Unix seconds), the suffix in the form `rep` and in
+/// the form `ibip`, the pair of creation date and previous date, and the step `r` that the date is
+/// a multiple of, separated by tabs. Nothing is minted and nothing is waited for. The exit status
+/// is 1 if any line could not be read.
 #[derive(Args)]
 #[command(after_help = "\
 Example:

@@ -97,7 +97,7 @@ fn end_of_segment(text: &str, number: usize) -> Option<usize> {
 }
 
 /// How much of a text links in the field put before a label.
-fn before(text: &str) -> Option<usize> {
+pub(super) fn before(text: &str) -> Option<usize> {
     let upn = || {
         let rest = text.strip_prefix("upn:")?;
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');

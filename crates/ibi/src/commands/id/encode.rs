@@ -13,7 +13,7 @@ pub(in crate::commands) fn run(command: &Encode) -> Result<Answer, Failure> {
     let label = build(command).map_err(Failure::Build)?;
     let mut output = Output::new();
     if command.json {
-        Record::of(&label).write_json(&mut output)?;
+        Record::of(&label).write_json(false, &mut output)?;
     } else {
         output.text(format_args!("{label}\n"))?;
     }

@@ -1,6 +1,7 @@
 //! `ibi id equal`.
 
 use ibi_id::Label;
+use ibi_protocol::LabelLink;
 use serde::Serialize;
 
 use crate::cli::Equal;
@@ -27,6 +28,13 @@ pub(in crate::commands) fn run(command: &Equal) -> Result<Answer, Failure> {
     Ok(Answer::from(equal))
 }
 
-fn read(text: &str) -> Result<Label<&str>, Failure> {
-    Label::parse(text).map_err(|error| Failure::Label { label: text.to_owned(), error })
+/// A label, by itself or in a link.
+fn read(text: &str) -> Result<Label, Failure> {
+    match Label::parse(text) {
+        Ok(label) => Ok(label.into_owned()),
+        Err(error) => {
+            let link = LabelLink::parse(text).ok().filter(|_| LabelLink::is_link(text));
+            link.map(|link| link.url.label).ok_or(Failure::Label { label: text.to_owned(), error })
+        }
+    }
 }

@@ -6,7 +6,8 @@ use crate::exit::{Answer, Failure};
 use crate::io::{Lines, Output, say};
 
 pub(in crate::commands) fn run(command: Parse) -> Result<Answer, Failure> {
-    let mut report = Report { json: command.json, output: Output::new(), read: 0, invalid: 0 };
+    let mut report =
+        Report { json: command.json, verbose: command.verbose, output: Output::new(), read: 0, invalid: 0 };
     if command.labels.is_empty() {
         let mut lines = Lines::stdin("labels");
         while let Some(line) = lines.next(&mut report.output)? {
@@ -22,6 +23,7 @@ pub(in crate::commands) fn run(command: Parse) -> Result<Answer, Failure> {
 
 struct Report {
     json: bool,
+    verbose: bool,
     output: Output,
     read: u64,
     invalid: u64,
@@ -32,7 +34,11 @@ impl Report {
         let record = Record::of(label);
         self.read += 1;
         self.invalid += u64::from(!record.is_valid());
-        if self.json { record.write_json(&mut self.output) } else { record.write_text(&mut self.output) }
+        if self.json {
+            record.write_json(self.verbose, &mut self.output)
+        } else {
+            record.write_text(self.verbose, &mut self.output)
+        }
     }
 
     fn end(mut self) -> Result<Answer, Failure> {

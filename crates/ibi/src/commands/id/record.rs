@@ -4,80 +4,86 @@ use std::fmt::Display;
 use std::net::IpAddr;
 
 use ibi_id::{Host, Instant, Label, NotUnique, ParseError, Unix};
+use ibi_protocol::{FilePath, LabelLink, LinkError, PersistentError};
 use serde::{Serialize, Serializer};
 
+use crate::commands::id::decimals::LabelDecimals;
 use crate::exit::Failure;
 use crate::io::{Output, printable};
 
-/// A label that was read, or the reason why it was not.
+/// A label that was read, by itself or in a link, or the reason why it was not.
 pub(super) struct Record<'a> {
     input: &'a str,
-    label: Result<Label<&'a str>, ParseError>,
+    read: Result<InputLabel<'a>, ErrorRecord>,
+}
+
+enum InputLabel<'a> {
+    Plain(Label<&'a str>),
+    Linked(Box<LabelLink>),
 }
 
 impl<'a> Record<'a> {
     pub(super) fn of(input: &'a str) -> Self {
-        Self { input, label: Label::parse(input) }
+        let read = match Label::parse(input) {
+            Ok(label) => Ok(InputLabel::Plain(label)),
+            Err(_) if LabelLink::is_link(input) => LabelLink::parse(input)
+                .map(|link| InputLabel::Linked(Box::new(link)))
+                .map_err(|error| ErrorRecord::of_link(&error)),
+            Err(error) => Err(ErrorRecord::of(&error)),
+        };
+        Self { input, read }
     }
 
     pub(super) fn is_valid(&self) -> bool {
-        self.label.is_ok()
+        self.read.is_ok()
     }
 
-    pub(super) fn write_json(&self, output: &mut Output) -> Result<(), Failure> {
-        match &self.label {
-            Ok(label) => {
-                let unique = label.globally_unique();
-                output.json(&Valid {
-                    input: self.input,
-                    valid: true,
-                    form: label.form().name(),
-                    canonical: label,
-                    host: label.host(),
-                    ip: label.ip(),
-                    port: label.port(),
-                    instant: label.instant(),
-                    unix: label.instant().unix(),
-                    globally_unique: unique.map(|unique| unique.is_ok()),
-                    not_unique_because: unique.and_then(Result::err).map(NotUnique::reason),
-                })
-            }
-            Err(error) => {
-                output.json(&Invalid { input: self.input, valid: false, error: ErrorRecord::of(error) })
-            }
+    pub(super) fn write_json(&self, verbose: bool, output: &mut Output) -> Result<(), Failure> {
+        match &self.read {
+            Ok(InputLabel::Plain(label)) => self.write_valid(label, None, verbose, output),
+            Ok(InputLabel::Linked(link)) => self.write_valid(&link.url.label, Some(link), verbose, output),
+            Err(error) => output.json(&Invalid { input: self.input, valid: false, error }),
         }
     }
 
-    pub(super) fn write_text(&self, output: &mut Output) -> Result<(), Failure> {
+    fn write_valid<S: AsRef<str>>(
+        &self,
+        label: &Label<S>,
+        link: Option<&LabelLink>,
+        verbose: bool,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let unique = label.globally_unique();
+        output.json(&Valid {
+            input: self.input,
+            valid: true,
+            form: label.form().name(),
+            canonical: label.to_string(),
+            host: label.host(),
+            ip: label.ip(),
+            port: label.port(),
+            instant: label.instant(),
+            unix: label.instant().unix(),
+            globally_unique: unique.map(|unique| unique.is_ok()),
+            not_unique_because: unique.and_then(Result::err).map(NotUnique::reason),
+            decimals: verbose.then(|| LabelDecimals::of(label)).flatten(),
+            link: link.map(LinkMembers::of),
+        })
+    }
+
+    pub(super) fn write_text(&self, verbose: bool, output: &mut Output) -> Result<(), Failure> {
         output.text(format_args!("{}\n", printable(self.input)))?;
-        let label = match &self.label {
-            Ok(label) => label,
-            Err(error) => return self.write_error(error, output),
-        };
-        let mut line = |name, value: &dyn Display| output.text(format_args!("  {name:<10} {value}\n"));
-        line("form", &label.form().name())?;
-        if let Some(host) = label.host() {
-            line("host", &host)?;
-        }
-        if let Some(ip) = label.ip() {
-            line("ip", &ip)?;
-        }
-        if let Some(port) = label.port() {
-            line("port", &port)?;
-        }
-        line("instant", &label.instant())?;
-        line("canonical", label)?;
-        match label.globally_unique() {
-            Some(Ok(())) => line("unique", &"yes, in the whole world"),
-            Some(Err(reason)) => line("unique", &format_args!("no: {reason}")),
-            None => line("unique", &"not known: the prefix of a legacy label does not tell"),
+        match &self.read {
+            Ok(InputLabel::Plain(label)) => write_lines(label, None, verbose, output),
+            Ok(InputLabel::Linked(link)) => write_lines(&link.url.label, Some(link), verbose, output),
+            Err(error) => self.write_error(error, output),
         }
     }
 
     /// The rule, and a mark under the character that breaks it.
-    fn write_error(&self, error: &ParseError, output: &mut Output) -> Result<(), Failure> {
-        output.text(format_args!("  {:<10} {}\n", "invalid", error.rule().message()))?;
-        let (before, after) = self.input.split_at_checked(error.position()).unwrap_or((self.input, ""));
+    fn write_error(&self, error: &ErrorRecord, output: &mut Output) -> Result<(), Failure> {
+        output.text(format_args!("  {:<10} {}\n", "invalid", error.message))?;
+        let (before, after) = self.input.split_at_checked(error.position).unwrap_or((self.input, ""));
         // Long lines are not repeated: the position tells.
         if self.input.len() <= 100 {
             let (before, after) = (printable(before), printable(after));
@@ -86,12 +92,49 @@ impl<'a> Record<'a> {
         }
         output.text(format_args!(
             "  {:<10} {} (clause {}), byte {} from 0\n",
-            "rule",
-            error.rule().code(),
-            error.rule().clause(),
-            error.position()
+            "rule", error.rule, error.clause, error.position
         ))
     }
+}
+
+fn write_lines<S: AsRef<str>>(
+    label: &Label<S>,
+    link: Option<&LabelLink>,
+    verbose: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let mut line = |name, value: &dyn Display| output.text(format_args!("  {name:<10} {value}\n"));
+    if let Some(link) = link.map(LinkMembers::of) {
+        line("label", &link.label)?;
+        let named = [("modifiers", Some(link.modifiers)), ("file", link.file), ("query", Some(link.query))];
+        for (name, value) in named {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                line(name, &printable(&value))?;
+            }
+        }
+    }
+    line("form", &label.form().name())?;
+    if let Some(host) = label.host() {
+        line("host", &host)?;
+    }
+    if let Some(ip) = label.ip() {
+        line("ip", &ip)?;
+    }
+    if let Some(port) = label.port() {
+        line("port", &port)?;
+    }
+    line("instant", &label.instant())?;
+    line("canonical", label)?;
+    match label.globally_unique() {
+        Some(Ok(())) => line("unique", &"yes, in the whole world")?,
+        Some(Err(reason)) => line("unique", &format_args!("no: {reason}"))?,
+        None => line("unique", &"not known: the prefix of a legacy label does not tell")?,
+    }
+    let decimals = LabelDecimals::of(label).filter(|_| verbose);
+    for (name, value) in decimals.iter().flat_map(LabelDecimals::named) {
+        line("decimal", &format_args!("{value} ({name})"))?;
+    }
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -99,8 +142,7 @@ struct Valid<'a> {
     input: &'a str,
     valid: bool,
     form: &'static str,
-    #[serde(serialize_with = "shown")]
-    canonical: &'a Label<&'a str>,
+    canonical: String,
     #[serde(serialize_with = "shown_if_some", skip_serializing_if = "Option::is_none")]
     host: Option<Host<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,26 +156,70 @@ struct Valid<'a> {
     globally_unique: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_unique_because: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decimals: Option<LabelDecimals>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<LinkMembers>,
+}
+
+/// What a link says beside the label.
+#[derive(Serialize)]
+struct LinkMembers {
+    label: String,
+    modifiers: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    query: String,
+}
+
+impl LinkMembers {
+    fn of(link: &LabelLink) -> Self {
+        let url = &link.url;
+        let file = |file: &FilePath| String::from_utf8_lossy(file.as_bytes()).into_owned();
+        Self {
+            label: url.label.spelling().to_owned(),
+            modifiers: url.verbs.relation.modifiers(),
+            file: url.file.as_ref().map(file),
+            query: url.passed_on.clone(),
+        }
+    }
 }
 
 #[derive(Serialize)]
 struct Invalid<'a> {
     input: &'a str,
     valid: bool,
-    error: ErrorRecord,
+    error: &'a ErrorRecord,
 }
 
 /// A broken rule, for programs and people.
 #[derive(Serialize)]
 pub(super) struct ErrorRecord {
     rule: &'static str,
+    #[serde(skip)]
+    clause: &'static str,
     position: usize,
-    message: &'static str,
+    message: String,
 }
 
 impl ErrorRecord {
     pub(super) fn of(error: &ParseError) -> Self {
-        Self { rule: error.rule().code(), position: error.position(), message: error.rule().message() }
+        let rule = error.rule();
+        Self {
+            rule: rule.code(),
+            clause: rule.clause(),
+            position: error.position(),
+            message: rule.message().to_owned(),
+        }
+    }
+
+    fn of_link(error: &LinkError) -> Self {
+        let (clause, message) = match &error.error {
+            PersistentError::Label { rule, .. } => (rule.clause(), rule.message().to_owned()),
+            other => ("4.1", other.to_string()),
+        };
+        Self { rule: error.error.code(), clause, position: error.position, message }
     }
 }
 
