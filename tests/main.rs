@@ -5,6 +5,7 @@
 mod architecture;
 mod archive;
 mod binary;
+mod continuity;
 mod holders;
 mod input_and_output;
 mod links;

@@ -61,8 +61,8 @@ impl Folder {
         let mut folder = Self { place, host, service: String::new() };
         let run = folder.archive("init", &[&["--host", &folder.host, "--allow-private"], more].concat());
         assert_eq!(run.status, 0, "{}", run.stderr);
-        let listed = folder.archive("list", &[]).json();
-        folder.service = rep(&listed[0]);
+        let settings = folder.archive("settings", &[]).json();
+        folder.service = settings[0]["service"][0].as_str().unwrap().to_owned();
         folder
     }
 

@@ -3,6 +3,7 @@
 mod api;
 mod clients;
 mod commands;
+mod continuity;
 mod explained;
 mod forms;
 mod holders;

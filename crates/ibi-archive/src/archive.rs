@@ -19,9 +19,9 @@ use crate::mint::Minter;
 use crate::mint::clock::{Clock, SystemClock};
 use crate::{ArchiveError, object};
 
-pub use opening::{Found as FoundOnOpening, init, open, open_to_read};
+pub use opening::{ExistingService, Found as FoundOnOpening, init, init_with_service, open, open_to_read};
 pub(crate) use opening::{index, is_made, lock, void_lines};
-pub use settings::Settings;
+pub use settings::{Settings, SettingsChange};
 
 /// What an Archive holds, to be read. Others may change it meanwhile.
 pub struct Holdings {
@@ -210,6 +210,12 @@ impl Holdings {
     /// The bytes of all files of an item.
     pub fn size(&self, path: &str) -> Result<u64, ArchiveError> {
         Ok(self.records.size(path)?)
+    }
+
+    /// When the last thing happened to an item here: not the date that it may have from elsewhere.
+    #[cfg(feature = "web")]
+    pub(crate) fn changed_at(&self, path: &str) -> Option<String> {
+        self.records.last_event(path).ok().flatten().map(|event| event.time)
     }
 
     /// What happened to an item.

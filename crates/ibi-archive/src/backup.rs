@@ -55,7 +55,7 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
     copy_handovers(data, out)?;
     // The journal comes after what it tells of; restoring strikes out what came in between.
     copy_file(data, out, "journal")?;
-    copy_file(&data.join("minter"), &out.join("minter"), "state")?;
+    copy_minter(data, out)?;
     copy_service(data, out)?;
     sync(out)?;
     let now = whole_second(&SystemClock::new());
@@ -64,6 +64,16 @@ pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied,
     fs::write(&marker, text).map_err(ArchiveError::io("write", &marker))?;
     sync(out)?;
     Ok(copied)
+}
+
+/// Copies the minter's state, and what the operator set of it.
+fn copy_minter(from: &Path, to: &Path) -> Result<(), ArchiveError> {
+    let (from, to) = (from.join("minter"), to.join("minter"));
+    copy_file(&from, &to, "state")?;
+    if from.join("settings").exists() {
+        return copy_file(&from, &to, "settings");
+    }
+    remove_if_there(&to.join("settings"))
 }
 
 /// Copies what else the service keeps for itself, as far as there is any: counts, tokens, the key of
@@ -115,14 +125,20 @@ fn copy_handovers(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// A backup lies outside of what it is a backup of, and goes on from where it was.
-fn check_place(data: &Path, out: &Path) -> Result<(), ArchiveError> {
+/// A folder that is written from a data folder lies neither in it nor around it.
+pub(crate) fn check_apart(data: &Path, out: &Path) -> Result<(), ArchiveError> {
     let whole = |path: &Path| std::path::absolute(path).map_err(ArchiveError::io("find", path));
     let (from, to) = (data.canonicalize().map_err(ArchiveError::io("find", data))?, whole(out)?);
     let to = to.canonicalize().unwrap_or(to);
     if to.starts_with(&from) || from.starts_with(&to) {
         return Err(ArchiveError::Itself { path: out.to_owned() });
     }
+    Ok(())
+}
+
+/// A backup lies outside of what it is a backup of, and goes on from where it was.
+fn check_place(data: &Path, out: &Path) -> Result<(), ArchiveError> {
+    check_apart(data, out)?;
     let read = |folder: &Path| fs::read(folder.join("journal"));
     let (Ok(before), Ok(now)) = (read(out), read(data)) else { return Ok(()) };
     // The first line tells the format, which may be newer by now.
@@ -180,7 +196,7 @@ pub fn restore(
     }
     let copied = copying::objects(from, data, progress)?;
     copy_file(from, data, "journal")?;
-    copy_file(&from.join("minter"), &data.join("minter"), "state")?;
+    copy_minter(from, data)?;
     copy_handovers(from, data)?;
     copy_service(from, data)?;
     sync(data)?;

@@ -249,8 +249,14 @@ impl Archive {
     /// Says when, and makes the inventory.
     fn new_version_of(&self, change: &mut Prepared, now: &str) -> Result<Inventory, ArchiveError> {
         let item = &mut change.item;
+        let before = change.base.as_ref().and_then(|base| base.inventory.last());
+        let before = before.map(|version| version.created.clone()).unwrap_or_default();
         // Versions are in order of time, also when the clock was set back.
-        item.updated = now.to_owned().max(std::mem::take(&mut item.updated));
+        let made = now.to_owned().max(before);
+        // A new item may bring the dates that it had elsewhere (clause 2.2).
+        if change.base.is_some() || item.updated.is_empty() {
+            item.updated.clone_from(&made);
+        }
         if item.created.is_empty() {
             item.created.clone_from(&item.updated);
         }
@@ -260,11 +266,11 @@ impl Archive {
         item.metadata_updated = kept(&change.unmoved.metadata);
         item.format = item.needed_format();
         item.files = change.files.iter().map(|file| file.file.clone()).collect();
-        self.write(change)
+        self.write(change, made)
     }
 
-    /// Stages description and metadata, and makes the inventory.
-    fn write(&self, change: &Prepared) -> Result<Inventory, ArchiveError> {
+    /// Stages description and metadata, and makes the inventory of a version made at this time.
+    fn write(&self, change: &Prepared, made: String) -> Result<Inventory, ArchiveError> {
         let content = &self.holdings.content;
         let id = format!("ibi:{}", change.item.labels.primary());
         let base = change.base.as_ref().filter(|_| change.verb != Verb::Purge);
@@ -289,7 +295,7 @@ impl Archive {
             files.push((name.to_owned(), digest));
         }
         let version = Version {
-            created: change.item.updated.clone(),
+            created: made,
             message: message(change),
             user: User { name: change.by.clone(), address: self.address() },
             state: std::collections::BTreeMap::new(),

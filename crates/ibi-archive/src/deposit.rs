@@ -1,12 +1,15 @@
 //! Deposits: what is to be kept is staged and hashed as it arrives, gets its labels, and is committed.
 
 mod bag;
+mod dates;
 mod labels;
 mod source;
 #[cfg(feature = "web")]
 mod uploads;
 
-use ibi_id::Granularity;
+use std::path::Path;
+
+use ibi_id::Instant;
 use ibi_store::Staging;
 use ibi_store::journal::Verb;
 use ibi_store::ocfl::{ContentNames, Inventory, logical};
@@ -19,14 +22,17 @@ use crate::dublin_core::{DublinCore, Element, Statement};
 use crate::item::{FORMAT, Item, ItemFile, Labels};
 use crate::language::Language;
 use crate::links::LinkAuthority;
-use crate::mint::{Edition, LONGEST_WAIT, Minter, Request};
+use crate::mint::{LONGEST_WAIT, Minter, Request, granularity};
 use crate::object::DOC;
 use crate::target_url::TargetUrl;
 
-pub(crate) use labels::{check_not_ahead, is_ours};
+pub(crate) use dates::told as told_dates;
+pub(crate) use labels::{brought, check_not_ahead, is_ours};
 pub use source::{Origin, Source};
 #[cfg(feature = "web")]
 pub(crate) use uploads::Upload;
+
+const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// What a depositor says of an item.
 #[derive(Debug, Clone)]
@@ -47,6 +53,12 @@ pub struct Draft {
     pub access: Access,
     /// Labels that it has already, at most one a form; without any, it gets new ones.
     pub labels: Vec<String>,
+    /// Labels that its metadata have already, at most one a form; without any, they get new ones.
+    pub metadata_labels: Vec<String>,
+    /// When it was created elsewhere, RFC 3339: only with a label of its own.
+    pub created: Option<String>,
+    /// When it was last updated elsewhere, likewise.
+    pub updated: Option<String>,
     /// With a label from elsewhere: this is the Original.
     pub original: bool,
     /// Other labels that lead to it.
@@ -73,6 +85,9 @@ impl Draft {
             url: None,
             access: Access::Public,
             labels: Vec::new(),
+            metadata_labels: Vec::new(),
+            created: None,
+            updated: None,
             original: false,
             aliases: Vec::new(),
             transferable: true,
@@ -169,8 +184,11 @@ impl Archive {
             let _ = archive.holdings.content.discard(staging);
             error
         };
-        let given = self.given_labels(&draft);
-        let (labels, state) = given.map_err(|error| content_error(self, &staged.staging, error))?;
+        let given = self.given_labels(&draft).and_then(|(labels, state)| {
+            Ok((labels, state, self.given_metadata_labels(&draft)?, dates::told(&draft, self.now())?))
+        });
+        let (labels, state, metadata, (created, updated)) =
+            given.map_err(|error| content_error(self, &staged.staging, error))?;
         let target = draft
             .target
             .map(|target| spelled_as(target, &staged.files))
@@ -189,10 +207,10 @@ impl Archive {
                 format: FORMAT,
                 labels: labels.unwrap_or_default(),
                 aliases: draft.aliases,
-                metadata: Labels::default(),
+                metadata,
                 transferable: draft.transferable,
-                created: String::new(),
-                updated: String::new(),
+                created,
+                updated,
                 data_updated: None,
                 metadata_updated: None,
                 language: draft.language,
@@ -217,41 +235,48 @@ impl Archive {
 
     /// Mints what changes need, in one call: of each new item one for it, unless it has one, and one for its metadata.
     pub(crate) fn mint_labels(&mut self, changes: &mut [Prepared]) -> Result<(), ArchiveError> {
-        let unnamed =
-            |change: &&mut Prepared| change.whole.is_none() && change.item.metadata == Labels::default();
-        let need: usize = changes.iter_mut().filter(unnamed).map(|change| 1 + usize::from(change.mint)).sum();
+        // Metadata that have a label already keep it (clause 2.2).
+        let unnamed = |change: &Prepared| change.whole.is_none() && change.item.metadata == Labels::default();
+        let need = |change: &Prepared| usize::from(change.mint) + usize::from(unnamed(change));
+        let need: usize = changes.iter().map(need).sum();
         if need == 0 {
             return Ok(());
         }
+        let data = self.holdings.data.clone();
         let minter = self.minter()?;
-        let minted = minter.mint(request(minter, need))?;
+        let minted = minter.mint(request(&data, minter, need)?)?;
         let mut labels = minted.labels().map(Labels::from);
-        for change in changes.iter_mut().filter(unnamed) {
+        for change in changes {
+            let unnamed = unnamed(change);
             if change.mint {
                 change.item.labels = labels.next().unwrap_or_default();
             }
-            change.item.metadata = labels.next().unwrap_or_default();
+            if unnamed {
+                change.item.metadata = labels.next().unwrap_or_default();
+            }
         }
         Ok(())
     }
 
     /// How many deposits are best committed together: as many as one sync should serve.
     pub fn batch(&mut self) -> Result<usize, ArchiveError> {
-        // The 2011 edition gives one label a second: nobody should wait for others'.
-        Ok(match self.minter()?.subsystem().edition {
-            Edition::Rtc2015 => 256,
-            Edition::Nbr2011 => 1,
-        })
+        const MOST_DEPOSITS: u64 = 256;
+        let data = self.holdings.data.clone();
+        let granularity = granularity(&data, self.minter()?.subsystem().edition)?;
+        // A deposit takes two labels. With coarse steps nobody should wait for the labels of others
+        // for more than a second.
+        let epoch = Instant::new(0, 0).and_then(|zero| zero.plus(granularity));
+        let step = epoch.filter(|step| step.seconds() == 0).map_or(PICOS_PER_SECOND, Instant::picos);
+        // At most 256: fits.
+        Ok((PICOS_PER_SECOND / step.max(1) / 2).clamp(1, MOST_DEPOSITS) as usize)
     }
 }
 
-/// A request for so many labels, at the finest granularity of the minter.
-pub(crate) fn request(minter: &Minter, count: usize) -> Request {
-    let granularity = match minter.subsystem().edition {
-        Edition::Rtc2015 => Granularity::NANOSECOND,
-        Edition::Nbr2011 => Granularity::SECOND,
-    };
-    Request { count, granularity, max_wait: LONGEST_WAIT }
+/// A request for so many labels, at the granularity that is set for the minter of this data folder
+/// (D37).
+pub(crate) fn request(data: &Path, minter: &Minter, count: usize) -> Result<Request, ArchiveError> {
+    let granularity = granularity(data, minter.subsystem().edition)?;
+    Ok(Request { count, granularity, max_wait: LONGEST_WAIT })
 }
 
 /// A file may be named as it is on disk, or as the inventory has it.

@@ -7,6 +7,8 @@
 
 pub mod clock;
 mod grants;
+mod granularity;
+pub mod host_check;
 mod minter;
 mod opening;
 mod rules;
@@ -16,6 +18,7 @@ mod waiting_room;
 pub use ibi_store::{Damage, Edition, Mark, Run, State, Subsystem};
 
 pub use grants::{MOST_LABELS, Request};
+pub use granularity::{granularity, set_granularity};
 pub use minter::{Labels, Minted, Minter, Prefixes};
 pub(crate) use opening::subsystem;
 pub use opening::{From, Recovered, init, look, open, recover};

@@ -56,10 +56,12 @@ pub(crate) fn check_draft(
     holdings: &Holdings,
     draft: &Draft,
     labels: &Labels,
+    metadata: &Labels,
     source: &Source,
 ) -> Result<(), ArchiveError> {
     let mut item = Item {
         labels: labels.clone(),
+        metadata: metadata.clone(),
         aliases: draft.aliases.clone(),
         translation_of: draft.translation_of.clone(),
         next_edition_of: draft.next_edition_of.clone(),

@@ -15,7 +15,7 @@ use crate::ArchiveError;
 use crate::access::Access;
 use crate::archive::{Archive, Holdings};
 use crate::commit::Prepared;
-use crate::deposit::{Draft, Origin, Source, titled};
+use crate::deposit::{Draft, Origin, Source, titled, told_dates};
 use crate::rules;
 use columns::Columns;
 
@@ -256,7 +256,9 @@ impl Archive {
             file.try_it()?;
         }
         let (labels, _) = self.given_labels(draft)?;
-        rules::check_draft(&self.holdings, draft, &labels.unwrap_or_default(), source)
+        let metadata = self.given_metadata_labels(draft)?;
+        told_dates(draft, self.now())?;
+        rules::check_draft(&self.holdings, draft, &labels.unwrap_or_default(), &metadata, source)
     }
 
     /// Commits the rows that wait, and tells of each. Whether to go on.
@@ -326,6 +328,15 @@ pub fn with_metadata(mut draft: Draft, source: &Source) -> Result<Draft, Archive
         // What was closed does not become public by being carried about.
         if draft.access == Access::Public {
             draft.access = item.access.clone();
+        }
+        // Brought in under the label that it had, it is the same item: its metadata keep their
+        // label, and its dates stay.
+        if draft.labels.iter().any(|label| item.labels.have(label)) && draft.metadata_labels.is_empty() {
+            draft.metadata_labels = item.metadata.iter().map(str::to_owned).collect();
+            if draft.created.is_none() && draft.updated.is_none() {
+                draft.created = Some(item.created.clone()).filter(|date| !date.is_empty());
+                draft.updated = Some(item.updated.clone()).filter(|date| !date.is_empty());
+            }
         }
     }
     Ok(draft)

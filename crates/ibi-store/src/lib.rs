@@ -24,6 +24,7 @@ pub mod journal;
 mod lock;
 mod marks;
 mod memory;
+pub mod minter_settings;
 pub mod ocfl;
 pub mod records;
 pub mod registry;

@@ -1,6 +1,7 @@
 //! The command line, defined once: help, completions and man pages are made from this.
 
 pub(crate) mod archive;
+pub(crate) mod continuity;
 pub(crate) mod holders;
 pub(crate) mod links;
 pub(crate) mod links_check;
@@ -188,15 +189,18 @@ pub(crate) struct Data {
 pub(crate) enum Minter {
     Init(MinterInit),
     Show(MinterShow),
+    Set(continuity::MinterSet),
     Recover(MinterRecover),
 }
 
 /// Start a prefix: once, by name
 ///
-/// Makes the minter of a data folder. Its labels get the prefix of the host, of the address, or one of each. A prefix
-/// must be yours: a name or an address that only this machine has, in the whole world.
+/// Makes the minter of a data folder. Its labels get the prefix of the host, of the address, or one
+/// of each. A prefix must be yours: a name or an address that only this machine has, in the whole
+/// world. The name is compared with DNS and with the machine's addresses, and you are warned if it
+/// does not look like this machine's; without any, its own name is proposed.
 #[derive(Args)]
-#[command(group = ArgGroup::new("from").required(true).multiple(true), after_help = "\
+#[command(after_help = "\
 Examples:
   ibi minter init --data archive --host archive.library.org.br
   ibi minter init --data archive --host archive.library.org.br --ip 150.163.34.243 --ip-port 802")]
@@ -204,13 +208,13 @@ pub(crate) struct MinterInit {
     #[command(flatten)]
     pub(crate) data: Data,
     /// Host name, for labels of the form `rep`
-    #[arg(long, group = "from", value_parser = host)]
+    #[arg(long, value_parser = host)]
     pub(crate) host: Option<String>,
     /// Port of the host [default: 80, left out of labels]
     #[arg(long, requires = "host", value_parser = port)]
     pub(crate) port: Option<NonZeroU16>,
     /// IP address, for labels of the form `ibip`
-    #[arg(long, value_name = "ADDRESS", group = "from", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) ip: Option<IpAddr>,
     /// Port of the address [default: 800, left out of labels]
     #[arg(long, value_name = "PORT", requires = "ip", value_parser = port)]
@@ -265,7 +269,8 @@ pub(crate) struct Mint {
     /// How many
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) number: u64,
-    /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9 [default: 1e-9; the 2011 edition has 1 only]
+    /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9 [default: what `ibi minter set` says,
+    /// or 1e-9; the 2011 edition has 1 only]
     #[arg(long, value_name = "R")]
     pub(crate) granularity: Option<Granularity>,
     /// How long to wait for the time of the labels to come, of each million, as in 500ms, 2.5s or 2m; at most 5m

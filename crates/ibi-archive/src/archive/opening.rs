@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ibi_id::Label;
 use ibi_store::content::Swept;
 use ibi_store::journal::{Entry, Journal, Position, Reading, Told, Verb};
 use ibi_store::records::Records;
@@ -34,11 +35,33 @@ pub struct Found {
     pub undone: usize,
 }
 
+/// The service of an Archive that goes on from an existing one: it keeps the labels that it is
+/// registered with (clause 2).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExistingService {
+    /// Its labels, at most one a form; the first is what resolvers are told. Without any, new ones
+    /// are minted.
+    pub labels: Vec<String>,
+    /// Those of its metadata, likewise.
+    pub metadata: Vec<String>,
+}
+
 /// Starts an Archive in a data folder: its minter, unless that was started before, its tree, its journal, its index and its
 /// service, itself an item.
 pub fn init(
     data: &Path,
     from: &mint::From<'_>,
+    random: [u8; 16],
+    by: &str,
+) -> Result<(Archive, Found), ArchiveError> {
+    init_with_service(data, from, &ExistingService::default(), random, by)
+}
+
+/// The same, with a service that has labels already.
+pub fn init_with_service(
+    data: &Path,
+    from: &mint::From<'_>,
+    existing: &ExistingService,
     random: [u8; 16],
     by: &str,
 ) -> Result<(Archive, Found), ArchiveError> {
@@ -53,6 +76,11 @@ pub fn init(
     }
     let clock = SystemClock::new();
     let wanted = mint::subsystem(from, random)?;
+    // Before anything is made: what is no label is told while there is nothing to take back.
+    for text in existing.labels.iter().chain(&existing.metadata) {
+        Label::parse(text)
+            .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
+    }
     match mint::look(data) {
         Ok(state) => {
             let found = state.subsystem;
@@ -75,12 +103,22 @@ pub fn init(
         Journal::start(data)?;
         SqliteRecords::start_anew(&index(data))?;
         let minter = mint::open(data, clock, mint::Limits::default())?;
-        let minted = minter.mint(deposit::request(&minter, 2))?;
-        let mut labels = minted.labels().map(crate::item::Labels::from);
-        let (service, service_metadata) =
-            (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+        let needed =
+            [&existing.labels, &existing.metadata].into_iter().filter(|given| given.is_empty()).count();
+        let minted = match needed {
+            0 => Vec::new(),
+            needed => minter.mint(deposit::request(data, &minter, needed)?)?.labels().collect(),
+        };
+        let mut labels = minted.into_iter().map(crate::item::Labels::from);
+        let state = mint::look(data)?;
+        let mut named = |texts: &[String]| match texts {
+            [] => Ok(labels.next().unwrap_or_default()),
+            texts => deposit::brought(&state, texts).map(|(labels, _)| labels),
+        };
+        let (service, service_metadata) = (named(&existing.labels)?, named(&existing.metadata)?);
+        let registered_label = existing.labels.first().filter(|first| *first != service.primary()).cloned();
         // From here on it is an Archive: opening makes the service, if that is cut off.
-        Settings { service, service_metadata }.write(data)?;
+        Settings { service, service_metadata, registered_label, platform_software: None }.write(data)?;
     }
     open(data, by)
 }

@@ -38,36 +38,10 @@ impl Archive {
     /// The labels that a draft brings, and what the item is here by them; no labels if they are to be minted.
     pub(crate) fn given_labels(&self, draft: &Draft) -> Result<(Option<Labels>, State), ArchiveError> {
         let minter = mint::look(&self.holdings.data)?;
-        let mut labels = Labels::default();
-        let mut minted_here: Option<ibi_id::Instant> = None;
         for alias in &draft.aliases {
             check_not_ahead(&minter, alias)?;
         }
-        for text in &draft.labels {
-            let label = Label::parse(text)
-                .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
-            if labels.of(label.form()).replace(text.clone()).is_some() {
-                return Err(ArchiveError::SecondLabel { label: text.clone() });
-            }
-            if is_ours(&minter.subsystem, &label) {
-                let mark = check_not_ahead(&minter, text)?;
-                if minted_here.is_some_and(|at| at != label.instant()) {
-                    let what = format!(
-                        "{text} was minted at another instant than the other label: an item has one (2.2)"
-                    );
-                    return Err(ArchiveError::Value(what));
-                }
-                if mark.used.iter().any(|run| (run.first..=run.last).contains(&label.instant())) {
-                    minted_here = Some(label.instant());
-                }
-            }
-        }
-        if let Some(at) = minted_here {
-            // Clause 2.2: minted, it has both forms.
-            let twins = twins(&minter.subsystem, at);
-            labels.rep = labels.rep.or(twins.rep);
-            labels.ibip = labels.ibip.or(twins.ibip);
-        }
+        let (labels, minted_here) = brought(&minter, &draft.labels)?;
         if draft.labels.is_empty() {
             return if draft.original {
                 Err(ArchiveError::OriginalAnyway)
@@ -75,12 +49,54 @@ impl Archive {
                 Ok((None, State::Original))
             };
         }
-        match (minted_here.is_some(), draft.original) {
+        match (minted_here, draft.original) {
             (true, true) => Err(ArchiveError::OriginalAnyway),
             (true, false) | (false, true) => Ok((Some(labels), State::Original)),
             (false, false) => Ok((Some(labels), State::Copy)),
         }
     }
+
+    /// The labels that metadata bring: minted here and not used yet, or from elsewhere, as those of
+    /// items (clause 2.2).
+    pub(crate) fn given_metadata_labels(&self, draft: &Draft) -> Result<Labels, ArchiveError> {
+        if draft.metadata_labels.is_empty() {
+            return Ok(Labels::default());
+        }
+        let minter = mint::look(&self.holdings.data)?;
+        Ok(brought(&minter, &draft.metadata_labels)?.0)
+    }
+}
+
+/// Labels that are brought along, at most one a form; and whether they were minted here.
+pub(crate) fn brought(minter: &mint::State, texts: &[String]) -> Result<(Labels, bool), ArchiveError> {
+    let mut labels = Labels::default();
+    let mut minted_here: Option<ibi_id::Instant> = None;
+    for text in texts {
+        let label = Label::parse(text)
+            .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
+        if labels.of(label.form()).replace(text.clone()).is_some() {
+            return Err(ArchiveError::SecondLabel { label: text.clone() });
+        }
+        if is_ours(&minter.subsystem, &label) {
+            let mark = check_not_ahead(minter, text)?;
+            if minted_here.is_some_and(|at| at != label.instant()) {
+                let what = format!(
+                    "{text} was minted at another instant than the other label: an item has one (2.2)"
+                );
+                return Err(ArchiveError::Value(what));
+            }
+            if mark.used.iter().any(|run| (run.first..=run.last).contains(&label.instant())) {
+                minted_here = Some(label.instant());
+            }
+        }
+    }
+    if let Some(at) = minted_here {
+        // Clause 2.2: minted, it has both forms.
+        let twins = twins(&minter.subsystem, at);
+        labels.rep = labels.rep.or(twins.rep);
+        labels.ibip = labels.ibip.or(twins.ibip);
+    }
+    Ok((labels, minted_here.is_some()))
 }
 
 /// What lies ahead under a prefix of this minter is given out in its time, to something else.

@@ -212,8 +212,11 @@ pub struct Change {
     pub version: u32,
     /// How often its original was handed over.
     pub epoch: u64,
-    /// When it was last changed.
+    /// When it was last updated.
     pub updated: String,
+    /// When it was last changed there, whatever its own dates are. Older programs do not tell.
+    #[serde(default)]
+    pub time: Option<String>,
 }
 
 /// A file of an object, on its way.

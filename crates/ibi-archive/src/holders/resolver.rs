@@ -45,11 +45,11 @@ const MOST: usize = 1000;
 /// The Archives that have an item, or may have it, apart from this one, as a resolver knows them.
 pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Vec<Asked>, HolderError> {
     let resolver = Peer::new(resolver, None)?;
-    let own = here.look(|here| Ok(here.settings().service.clone()))?;
+    let own = here.look(|here| Ok(here.settings().clone()))?;
     let resolution: Resolution = resolver.explain(label).await.map_err(not_a_resolver)?;
     let round = resolution.explanation.rounds.into_iter().next();
     let heard = round.map_or(Vec::new(), |round| round.archives).into_iter();
-    let heard = heard.filter(|heard| heard.said != "nothing" && !own.have(&heard.archive));
+    let heard = heard.filter(|heard| heard.said != "nothing" && !own.are_of(&heard.archive));
     // One that did not answer the resolver may have it.
     let known =
         heard.filter_map(|heard| Some((heard.address?, !matches!(&*heard.said, "offered" | "deleted"))));

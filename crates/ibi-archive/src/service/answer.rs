@@ -43,8 +43,8 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     let from = Led::new(holding, role);
     let mut pairs = Pairs::new();
     pairs.push("archiveaddress", &asked.address.archive);
-    push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().service);
-    pairs.push("ibi.platformsoftware", "");
+    push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().told_service());
+    push_platform_software(&mut pairs, holdings);
     push_forms(&mut pairs, "ibi", from.labels());
     let wanted = &request.verbs.relation;
     if wanted.parts().contains(&Part::LastEdition) || request.wants_all {
@@ -223,6 +223,16 @@ pub fn may_open(holding: &Holding, client: Option<IpAddr>, now: i64) -> bool {
 /// Whether two spellings are one identifier (clause 1.3).
 pub(crate) fn is_same(a: &str, b: &str) -> bool {
     a == b || Label::parse(a).ok().zip(Label::parse(b).ok()).is_some_and(|(a, b)| a == b)
+}
+
+/// The software that the Archive runs, if the operator says which (003 Algorithm 2, line 9).
+fn push_platform_software(pairs: &mut Pairs, holdings: &Holdings) {
+    let software = holdings.settings().platform_software.as_deref();
+    let words = software.and_then(|label| Some([Label::parse(label).ok()?.form().name(), label]));
+    match words {
+        Some(words) => pairs.push_words("ibi.platformsoftware", &words),
+        None => pairs.push("ibi.platformsoftware", ""),
+    }
 }
 
 /// Puts the forms of labels into an answer: they are kept by form, and need not be read again.

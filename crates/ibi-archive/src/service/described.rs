@@ -37,6 +37,15 @@ pub struct Described {
     /// Labels that it has already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// Labels that its metadata have already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metadata_labels: Vec<String>,
+    /// When it was created elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub created: Option<String>,
+    /// When it was last updated elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub updated: Option<String>,
     /// With a label from elsewhere: this is the Original.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub original: bool,
@@ -82,8 +91,15 @@ impl Described {
         put(&mut self.url, more.url);
         put(&mut self.access, more.access);
         put(&mut self.transferable, more.transferable);
+        put(&mut self.created, more.created);
+        put(&mut self.updated, more.updated);
         self.original |= more.original;
-        for (old, new) in [(&mut self.labels, more.labels), (&mut self.aliases, more.aliases)] {
+        let lists = [
+            (&mut self.labels, more.labels),
+            (&mut self.metadata_labels, more.metadata_labels),
+            (&mut self.aliases, more.aliases),
+        ];
+        for (old, new) in lists {
             if !new.is_empty() {
                 *old = new;
             }
@@ -103,6 +119,9 @@ impl Described {
             url: self.url.flatten(),
             access: self.access.unwrap_or_default(),
             labels: self.labels,
+            metadata_labels: self.metadata_labels,
+            created: self.created,
+            updated: self.updated,
             original: self.original,
             aliases: self.aliases,
             transferable: self.transferable.unwrap_or(true),
@@ -115,8 +134,11 @@ impl Described {
         let refused = |what: &str| {
             Err(ArchiveError::Value(format!("{what} of an item that is there stay as they are")))
         };
-        if !self.labels.is_empty() {
+        if !self.labels.is_empty() || !self.metadata_labels.is_empty() {
             return refused("labels");
+        }
+        if self.created.is_some() || self.updated.is_some() {
+            return refused("dates");
         }
         if self.original || self.transferable == Some(true) {
             return refused("its state and whether it may be handed over");

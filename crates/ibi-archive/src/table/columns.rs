@@ -9,7 +9,8 @@ use crate::dublin_core::{DublinCore, Statement};
 const SEVERAL: &str = "||";
 
 const NAMES: &str = "file, url, record, language, translation-of, next-edition-of, target, access, label, original, \
-                     alias, non-transferable, and dc. with a Dublin Core element, as dc.title or dc.title@pt";
+                     alias, metadata-label, created, updated, \
+                     non-transferable, and dc. with a Dublin Core element, as dc.title or dc.title@pt";
 
 /// What a column holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,9 @@ enum Column {
     Label,
     Original,
     Alias,
+    MetadataLabel,
+    Created,
+    Updated,
     NonTransferable,
     /// Without a name, and without values.
     Nothing,
@@ -50,8 +54,14 @@ impl Columns {
             return Err(format!("it has no column file, url or record. The columns are {NAMES}"));
         }
         for (number, column) in columns.iter().enumerate() {
-            let repeatable =
-                matches!(column, Column::Statement(_) | Column::Label | Column::Alias | Column::Nothing);
+            let repeatable = matches!(
+                column,
+                Column::Statement(_)
+                    | Column::Label
+                    | Column::MetadataLabel
+                    | Column::Alias
+                    | Column::Nothing
+            );
             if !repeatable && columns[..number].contains(column) {
                 return Err(format!("the column {} is there twice", names[number]));
             }
@@ -113,6 +123,9 @@ impl Columns {
                 Column::Access => draft.access = parsed(value).map_err(at)?,
                 Column::Label => draft.labels.extend(several(value)),
                 Column::Alias => draft.aliases.extend(several(value)),
+                Column::MetadataLabel => draft.metadata_labels.extend(several(value)),
+                Column::Created => draft.created = Some(value.clone()),
+                Column::Updated => draft.updated = Some(value.clone()),
                 Column::Original => draft.original = yes(value).map_err(at)?,
                 Column::NonTransferable => draft.transferable = !yes(value).map_err(at)?,
                 Column::Statement(element) => {
@@ -141,6 +154,9 @@ fn column(name: &str) -> Result<Column, String> {
         "label" => Column::Label,
         "original" => Column::Original,
         "alias" => Column::Alias,
+        "metadata-label" => Column::MetadataLabel,
+        "created" => Column::Created,
+        "updated" => Column::Updated,
         "non-transferable" => Column::NonTransferable,
         _ => {
             let element = name.strip_prefix("dc.");

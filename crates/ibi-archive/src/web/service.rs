@@ -16,7 +16,7 @@ use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::relations::Led;
 use crate::service::address;
-use crate::service::answer::{Asked, answer as answer_url, is_same};
+use crate::service::answer::{Asked, answer as answer_url};
 use crate::web::col::Client;
 use crate::web::errors::told;
 use crate::web::own_address;
@@ -37,7 +37,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         && let Some((label, "")) = address::split(&path)
     {
         match site.desk.read() {
-            Ok(holdings) if is_service(&holdings, label) => return serve(&site, &holdings, query),
+            Ok(holdings) if holdings.is_service(label) => return serve(&site, &holdings, query),
             Ok(_) => {}
             Err(error) => return refused(problem(&error)),
         }
@@ -59,16 +59,13 @@ pub(super) fn asked(site: &Site, method: &Method, uri: &Uri) -> Option<Response>
     let begun = Instant::now();
     let holdings = site.desk.read().ok()?;
     let label = uri.path().strip_prefix('/')?;
-    if !holdings.settings().service.iter().any(|own| own == label) {
+    let settings = holdings.settings();
+    if settings.announced() != label && !settings.service.iter().any(|own| own == label) {
         return None;
     }
     let response = serve(site, &holdings, query);
     telemetry::tell(None, method, uri, begun, &response);
     Some(response)
-}
-
-fn is_service(holdings: &Holdings, label: &str) -> bool {
-    holdings.settings().service.iter().any(|own| is_same(own, label))
 }
 
 fn serve(site: &Site, holdings: &Holdings, query: &str) -> Response {

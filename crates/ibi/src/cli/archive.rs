@@ -9,6 +9,7 @@ use ibi_archive::access::Access;
 use ibi_archive::language::Language;
 use ibi_archive::target_url::TargetUrl;
 
+use crate::cli::continuity::{BroughtAlong, SettingsArgs};
 use crate::cli::holders::{Copy, Drop, Refresh, Theirs, Transfer};
 use crate::cli::links::LinksCommand;
 use crate::cli::serve::{Serve, Stats, Token};
@@ -17,6 +18,7 @@ use crate::cli::{Data, address, host, port};
 #[derive(Subcommand)]
 pub(crate) enum Archive {
     Init(Init),
+    Settings(SettingsArgs),
     Deposit(Deposit),
     Update(Update),
     Show(Show),
@@ -41,19 +43,22 @@ pub(crate) enum Archive {
 
 /// Start an Archive: once, by name
 ///
-/// Makes the data folder of an Archive, with a minter for its labels. Host and address must be yours, as `ibi minter init`
-/// says; a folder that mints under them already is gone on with. The Archive service is the first item of it.
+/// Makes the data folder of an Archive, with a minter for its labels. Host and address must be
+/// yours, as `ibi minter init` says; a folder that mints under them already is gone on with. The
+/// Archive service is the first item of it. An Archive that goes on from an existing one keeps the
+/// label that its service is registered with: `--service`.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive init --data archive --host archive.library.org.br
-  ibi archive init --data archive --host archive.library.org.br --port 8080 --ip 150.163.34.243")]
+  ibi archive init --data archive --host archive.library.org.br --port 8080 --ip 150.163.34.243
+  ibi archive init --data archive --host mtc-m21.sid.inpe.br --service sid.inpe.br/mtc-m21/2012/06.05.15.34.39")]
 pub(crate) struct Init {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Host name, for labels of the form `rep`
+    /// Host name, for labels of the form `rep`; without one, that of this machine is proposed
     #[arg(long, value_parser = host)]
-    pub(crate) host: String,
+    pub(crate) host: Option<String>,
     /// Port of the host [default: 80, left out of labels]
     #[arg(long, value_parser = port)]
     pub(crate) port: Option<NonZeroU16>,
@@ -63,6 +68,13 @@ pub(crate) struct Init {
     /// Port of the address [default: 800, left out of labels]
     #[arg(long, value_name = "PORT", requires = "ip", value_parser = port)]
     pub(crate) ip_port: Option<NonZeroU16>,
+    /// A label that the Archive service has already; one a form, first the one that it is
+    /// registered with [default: a new one]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) service: Vec<String>,
+    /// A label that the metadata of the service have already; one a form [default: a new one]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) service_metadata: Vec<String>,
     /// Take a host or an address that is not unique in the world: its labels will not be either
     #[arg(long)]
     pub(crate) allow_private: bool,
@@ -123,9 +135,10 @@ impl<T: std::str::FromStr> std::str::FromStr for Optional<T> {
 /// files, and its persistent URL leads there; with `--record` it is a record of something that is
 /// not here, and its persistent URL opens the metadata. A table is a CSV file with a heading: the
 /// columns are `file` (relative to the table), `url`, `record`, `language`, `translation-of`,
-/// `next-edition-of`, `target`, `access`, `label`, `original`,
-/// `alias`, `non-transferable` and `dc.title`, `dc.title@pt` and so on; several values of a field are separated by `||`. An
-/// interrupted table is gone on with by running the same command again: no row is deposited twice.
+/// `next-edition-of`, `target`, `access`, `label`, `original`, `alias`, `metadata-label`,
+/// `created`, `updated`, `metadata-updated`, `non-transferable` and `dc.title`, `dc.title@pt` and so
+/// on; several values of a field are separated by `||`. An interrupted table is gone on with by
+/// running the same command again: no row is deposited twice.
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true), after_help = "\
 Examples:
@@ -147,7 +160,7 @@ pub(crate) struct Deposit {
     /// A table (CSV) with one row an item
     #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = [
         "dc", "language", "translation_of", "next_edition_of", "target", "access", "alias", "non_transferable", "label",
-        "original",
+        "original", "metadata_label", "created", "updated",
     ])]
     pub(crate) table: Option<PathBuf>,
     /// Only look whether it could be deposited
@@ -161,6 +174,8 @@ pub(crate) struct Deposit {
     /// With a label from elsewhere: this is the Original, no other Archive has it [without: it is a Copy]
     #[arg(long, requires = "label")]
     pub(crate) original: bool,
+    #[command(flatten)]
+    pub(crate) brought: BroughtAlong,
     /// Print one JSON object an item, or a row
     #[arg(long)]
     pub(crate) json: bool,

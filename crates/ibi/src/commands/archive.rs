@@ -14,6 +14,7 @@ pub(super) mod purge;
 pub(super) mod rebuild;
 pub(super) mod remove;
 pub(super) mod serve;
+pub(super) mod settings;
 pub(super) mod show;
 mod shown;
 pub(super) mod stats;

@@ -4,8 +4,8 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use ibi_archive::mint::clock::SystemClock;
-use ibi_archive::mint::{self, Edition, Labels, Limits, Minted, Request};
-use ibi_id::{Granularity, Instant, Suffix, ibip, repository};
+use ibi_archive::mint::{self, Labels, Limits, Minted, Request};
+use ibi_id::{Instant, Suffix, ibip, repository};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -21,11 +21,8 @@ pub(super) fn run(command: &Mint) -> Result<Answer, Failure> {
     let data = command.data.folder()?;
     let _borrowed = borrowed(&data)?;
     let minter = mint::open(&data, SystemClock::new(), Limits::default())?;
-    let finest = match minter.subsystem().edition {
-        Edition::Rtc2015 => Granularity::NANOSECOND,
-        Edition::Nbr2011 => Granularity::SECOND,
-    };
-    let (granularity, max_wait) = (command.granularity.unwrap_or(finest), command.max_wait);
+    let set = mint::granularity(&data, minter.subsystem().edition)?;
+    let (granularity, max_wait) = (command.granularity.unwrap_or(set), command.max_wait);
     let (mut output, progress) = (Output::new(), progress(command.number));
     let mut left = command.number;
     while left > 0 {

@@ -8,7 +8,7 @@ use ibi_store::journal::State;
 use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::holders::copy::Source;
-use crate::holders::peer::{Peer, PeerError};
+use crate::holders::peer::{Change, Peer, PeerError};
 
 /// Items that are listed at a time.
 const PAGE: usize = 1000;
@@ -60,7 +60,8 @@ pub async fn list(peer: &Peer, which: Which) -> Result<Vec<String>, PeerError> {
             loop {
                 let new = all.len();
                 let page = peer.changes(after).await?;
-                let fits = page.changes.iter().filter(|change| change.updated >= since);
+                let changed = |change: &&Change| *change.time.as_ref().unwrap_or(&change.updated) >= since;
+                let fits = page.changes.iter().filter(changed);
                 let live = fits.filter(|change| change.state != State::Deleted);
                 all.extend(live.map(|change| change.item.primary().to_owned()));
                 if page.changes.is_empty() || page.next <= after {

@@ -241,6 +241,7 @@ pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> 
                 "version": holding.version,
                 "epoch": holding.epoch,
                 "updated": holding.item.updated,
+                "time": holdings.changed_at(&holding.path),
                 "removed": holding.item.removed,
                 "links": links,
             }));

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use ibi_http::Problem;
+use ibi_id::Granularity;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
@@ -27,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Asked {
     #[serde(default = "one", deserialize_with = "whole")]
     count: usize,
+    /// In place of the minter's own (D37).
+    #[serde(default)]
+    granularity: Option<String>,
 }
 
 /// A whole number, also one that is written `2.0`: to JSON it is the same.
@@ -43,7 +47,11 @@ fn one() -> usize {
 pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     let headers = request.headers().clone();
     let token = allowed(&site, &headers, Role::Minter)?;
-    let (Asked { count }, asked): (Asked, String) = json_body(&site, request).await?;
+    let (Asked { count, granularity }, asked): (Asked, String) = json_body(&site, request).await?;
+    let granularity = granularity.map(|text| text.parse::<Granularity>()).transpose().map_err(|error| {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Problem::new(status, "granularity", "Not a granularity", error.rule().message())
+    })?;
     if !(1..=MOST).contains(&count) {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return Err(Problem::new(status, "count", "Not so many", format!("`count` is from 1 to {MOST}")));
@@ -54,9 +62,11 @@ pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Res
         return Ok(before);
     }
     let minted = site.desk.work(move |archive| {
+        let data = archive.holdings().data().to_owned();
         let minter = archive.minter()?;
-        let request = crate::deposit::request(minter, count);
-        let minted = minter.mint(mint::Request { max_wait: PATIENCE, ..request })?;
+        let set = crate::deposit::request(&data, minter, count)?;
+        let granularity = granularity.unwrap_or(set.granularity);
+        let minted = minter.mint(mint::Request { max_wait: PATIENCE, granularity, ..set })?;
         Ok(minted.labels().collect::<Vec<_>>())
     });
     let labels: Vec<_> = minted

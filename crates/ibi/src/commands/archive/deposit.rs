@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use ibi_archive::Holdings;
-use ibi_archive::deposit::{Origin, Source};
+use ibi_archive::deposit::{Draft, Origin, Source};
 use ibi_archive::keep::Role;
 use ibi_archive::table::{Outcome, Report, Table, with_metadata};
 use ibi_archive::told::Told;
 use serde::Serialize;
 
 use crate::cli::archive::Deposit;
+use crate::cli::continuity::BroughtAlong;
 use crate::commands::archive::{bar, count, notes, open, shown, who};
 use crate::commands::minter::quoted;
 use crate::exit::{Answer, Failure};
@@ -23,7 +24,9 @@ pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
     if let Some(table) = &command.table {
         return rows(&data, table, command.dry_run, command.json);
     }
+    let BroughtAlong { metadata_label: metadata_labels, created, updated } = command.brought;
     let draft = command.description.draft(command.label, command.original, who())?;
+    let draft = Draft { metadata_labels, created, updated, ..draft };
     // The command line demands one of them.
     let source = match &command.path {
         Some(path) => Source::at(path)?,

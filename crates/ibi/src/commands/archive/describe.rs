@@ -69,9 +69,7 @@ impl Description {
             original,
             aliases: self.alias,
             transferable: !self.non_transferable,
-            key: None,
-            by,
-            authority: LinkAuthority::Operator,
+            ..Draft::new(&by)
         })
     }
 

@@ -1,12 +1,12 @@
 //! `ibi archive init`.
 
-use ibi_archive::archive;
+use ibi_archive::archive::{self, ExistingService};
 use ibi_archive::mint;
 use ibi_id::Host;
 
 use crate::cli::archive::Init;
 use crate::commands::archive::{shown, who};
-use crate::commands::minter::quoted;
+use crate::commands::minter::{propose_host, quoted, warn_of_host};
 use crate::exit::{Answer, Failure};
 use crate::io::say;
 
@@ -15,7 +15,8 @@ const MANY: u64 = 100_000_000;
 
 pub(crate) fn run(command: &Init) -> Result<Answer, Failure> {
     let folder = command.data.folder()?;
-    let host = Host::parse(&command.host).map_err(Failure::Build)?;
+    let host = command.host.as_deref().ok_or_else(|| Failure::Usage(propose_host()))?;
+    let host = Host::parse(host).map_err(Failure::Build)?;
     let from = mint::From {
         host: Some((host, command.port)),
         ip: command.ip.map(|ip| (ip, command.ip_port)),
@@ -24,7 +25,10 @@ pub(crate) fn run(command: &Init) -> Result<Answer, Failure> {
     };
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(Failure::Random)?;
-    let (archive, _) = archive::init(&folder, &from, random, &who())?;
+    let existing =
+        ExistingService { labels: command.service.clone(), metadata: command.service_metadata.clone() };
+    let (archive, _) = archive::init_with_service(&folder, &from, &existing, random, &who())?;
+    warn_of_host(&folder);
     let holdings = archive.holdings();
     let (service, _) = holdings.find(holdings.settings().service.primary())?;
     if let Some(items) = holdings.items_that_fit()?.filter(|items| *items < MANY) {

@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::serve::Serve;
 use crate::commands::archive::{tell, who};
+use crate::commands::minter::warn_of_host;
 use crate::commands::serving;
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, say};
@@ -67,6 +68,9 @@ async fn serve(command: &Serve, key: Option<Key>) -> Result<Answer, Failure> {
     output.text(format_args!("{}\n", address.url("/")))?;
     output.flush()?;
     say(format_args!("on line at {}; Ctrl-C stops it", address.url("/")));
+    let data = command.data.folder()?;
+    // DNS may take its time: nobody waits for it.
+    std::thread::spawn(move || warn_of_host(&data));
     if let (Some(url), Some(key)) = (&command.resolver, key) {
         archive.tell_resolver(url, key, &address, listening, command.email.as_deref())?;
     }
@@ -111,9 +115,9 @@ impl OnLine {
         Ok(Self { site, resolver: None, tasks: vec![lending, tending, handing, linking] })
     }
 
-    /// The label of its service.
+    /// The label that its service is registered with.
     pub(crate) fn service(&self) -> Result<String, Failure> {
-        Ok(self.site.desk().read()?.settings().service.primary().to_owned())
+        Ok(self.site.desk().read()?.settings().announced().to_owned())
     }
 
     /// Tells a resolver that it is on line, until it has heard.

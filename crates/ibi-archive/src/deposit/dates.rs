@@ -1,0 +1,75 @@
+//! Dates of creation and update that an item has from elsewhere, recorded as they are told (clause
+//! 2.2).
+
+use ibi_id::Instant;
+
+use crate::ArchiveError;
+use crate::deposit::Draft;
+
+/// The dates that a draft tells, checked, in whole seconds; empty where it tells none.
+pub(crate) fn told(draft: &Draft, now: Instant) -> Result<(String, String), ArchiveError> {
+    let created = draft.created.as_deref().map(|date| read("created", date, now)).transpose()?;
+    let updated = draft.updated.as_deref().map(|date| read("updated", date, now)).transpose()?;
+    if (created.is_some() || updated.is_some()) && draft.labels.is_empty() {
+        return Err(ArchiveError::Value(
+            "dates from elsewhere go with a label from elsewhere: a new label begins a new item, now"
+                .to_owned(),
+        ));
+    }
+    if let (Some(created), Some(updated)) = (created, updated)
+        && updated < created
+    {
+        return Err(ArchiveError::Value(format!(
+            "it was updated {updated}, before it was created, {created}"
+        )));
+    }
+    // Without a date of creation, no later one than that of the update is known.
+    let created = created.or(updated);
+    let text = |date: Option<Instant>| date.map(|date| date.to_string()).unwrap_or_default();
+    Ok((text(created), text(updated)))
+}
+
+fn read(name: &str, text: &str, now: Instant) -> Result<Instant, ArchiveError> {
+    let wrong = |what: &str| ArchiveError::Value(format!("{name}: `{}`: {what}", text.escape_debug()));
+    // Unix seconds, which instants are also read from, would pass for anything that is a number.
+    if !text.contains(['T', 't']) {
+        return Err(wrong("a date is written as in 2014-04-04T17:39:54Z (RFC 3339)"));
+    }
+    let date: Instant = text.parse().map_err(|error: ibi_id::ParseError| wrong(error.rule().message()))?;
+    if date > now {
+        return Err(wrong("it lies in the future"));
+    }
+    Ok(Instant::new(date.seconds(), 0).unwrap_or(date))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clause_2_2_dates_from_elsewhere_are_checked() {
+        let now: Instant = "2026-01-01T00:00:00Z".parse().unwrap();
+        let labelled = Draft { labels: vec!["a.br/b/1998/08.02.08.56".to_owned()], ..Draft::new("x") };
+        let told = |created: Option<&str>, updated: Option<&str>| {
+            let (created, updated) = (created.map(str::to_owned), updated.map(str::to_owned));
+            told(&Draft { created, updated, ..labelled.clone() }, now).ok()
+        };
+        let both = |created: &str, updated: &str| Some((created.to_owned(), updated.to_owned()));
+        assert_eq!(told(None, None), both("", ""));
+        assert_eq!(
+            told(Some("1998-08-02T08:56:00Z"), Some("2014-04-04T17:39:54.5-03:00")),
+            both("1998-08-02T08:56:00Z", "2014-04-04T20:39:54Z")
+        );
+        assert_eq!(told(Some("1998-08-02T08:56:00Z"), None), both("1998-08-02T08:56:00Z", ""));
+        assert_eq!(
+            told(None, Some("1998-08-02T08:56:00Z")).map(|dates| dates.0).as_deref(),
+            Some("1998-08-02T08:56:00Z")
+        );
+        for wrong in ["1998-08-02", "902048160", "", "2026-01-01T00:00:01Z", "1998-02-30T08:56:00Z"] {
+            assert_eq!(told(Some(wrong), None), None, "{wrong}");
+        }
+        assert_eq!(told(Some("2001-01-01T00:00:00Z"), Some("2000-01-01T00:00:00Z")), None);
+        let unlabelled = Draft { created: Some("1998-08-02T08:56:00Z".to_owned()), ..Draft::new("x") };
+        assert!(super::told(&unlabelled, now).is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! Commands and options for going on from what exists.
+
+use clap::Args;
+use ibi_id::Granularity;
+
+use crate::cli::Data;
+
+/// What an item has from elsewhere, beside its label.
+#[derive(Args)]
+pub(crate) struct BroughtAlong {
+    /// A label that the metadata have already; one a form [default: a new one]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) metadata_label: Vec<String>,
+    /// When it was created elsewhere, as in 1998-08-02T08:56:00Z; with --label
+    #[arg(long, value_name = "TIME", requires = "label")]
+    pub(crate) created: Option<String>,
+    /// When it was last updated elsewhere, likewise
+    #[arg(long, value_name = "TIME", requires = "label")]
+    pub(crate) updated: Option<String>,
+}
+
+/// Show or change how the Archive names itself and its software to resolvers
+///
+/// Without options it only shows. A server of the folder takes changes over at once; to a resolver
+/// the registered label is told when the server starts.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  ibi archive settings --data archive
+  ibi archive settings --data archive --registered-label 8JMKD3MGP8W/34PGRBS
+  ibi archive settings --data archive --platform-software dpi.inpe.br/banon/1998/08.02.08.56")]
+pub(crate) struct SettingsArgs {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The label of the Archive service that it is registered with at its resolver: either form, or
+    /// an alias
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) registered_label: Option<String>,
+    /// The label of the software that the Archive runs, told as `ibi.platformsoftware`; empty: it
+    /// has none
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) platform_software: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Change the settings of a minter
+///
+/// The granularity is what labels are minted with when a call names none: by `ibi mint`, and for
+/// items of an Archive.
+#[derive(Args)]
+#[command(after_help = "Example:\n  ibi minter set --data archive --granularity 1")]
+pub(crate) struct MinterSet {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9
+    #[arg(long, value_name = "R")]
+    pub(crate) granularity: Granularity,
+}
