@@ -51,6 +51,7 @@ pub mod item;
 pub mod links;
 pub mod mint;
 mod object;
+pub mod plain_tree;
 pub mod rebuild;
 pub mod relations;
 mod restate;

@@ -9,7 +9,7 @@ use ibi_archive::access::Access;
 use ibi_archive::language::Language;
 use ibi_archive::target_url::TargetUrl;
 
-use crate::cli::continuity::{BroughtAlong, SettingsArgs};
+use crate::cli::continuity::{BroughtAlong, PlainTreeArgs, SettingsArgs};
 use crate::cli::holders::{Copy, Drop, Refresh, Theirs, Transfer};
 use crate::cli::links::LinksCommand;
 use crate::cli::serve::{Serve, Stats, Token};
@@ -32,6 +32,7 @@ pub(crate) enum Archive {
     #[command(subcommand)]
     Links(LinksCommand),
     Export(Export),
+    PlainTree(PlainTreeArgs),
     Audit(Audit),
     Rebuild(Rebuild),
     Confirm(Confirm),

@@ -1,5 +1,7 @@
 //! Commands and options for going on from what exists.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use ibi_id::Granularity;
 
@@ -57,4 +59,37 @@ pub(crate) struct MinterSet {
     /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9
     #[arg(long, value_name = "R")]
     pub(crate) granularity: Granularity,
+}
+
+/// Lay the newest version of each item out as plain folders: `<rep>/doc/…`
+///
+/// In the plain tree, relative links between items work on disk, as they do at `/col` over HTTP. It
+/// is made from the Archive and can be thrown away; what is changed in it changes nothing in the
+/// Archive. Rerun the command to bring it up to date. Each item is replaced at once. Where the
+/// filesystem can share bytes between files (Btrfs, XFS), it takes no room of its own. Removed
+/// items vanish; items that are not open to all are left out.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  ibi archive plain-tree --data archive --out /srv/col
+  ibi archive plain-tree --data archive --out /srv/col --watch")]
+pub(crate) struct PlainTreeArgs {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The folder to make, or to bring up to date
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Keep it up to date until stopped
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Lay out items too that are closed, or open only to some
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Hard-link the Archive's own files, made read-only, where bytes cannot be shared: only for
+    /// trees that nobody writes to
+    #[arg(long)]
+    pub(crate) link: bool,
+    /// Print one JSON object a change
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -10,6 +10,7 @@ pub(super) mod init;
 pub(super) mod links;
 mod links_check;
 pub(super) mod list;
+pub(super) mod plain_tree;
 pub(super) mod purge;
 pub(super) mod rebuild;
 pub(super) mod remove;

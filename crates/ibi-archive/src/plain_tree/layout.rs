@@ -1,0 +1,311 @@
+//! The folders of a plain tree. An item is written aside, made durable, and takes the place of its
+//! older version at once.
+
+use std::cell::Cell;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ibi_id::Instant;
+use ibi_store::content::CopyOut;
+use ibi_store::ocfl::raw;
+use ibi_store::records::FileRecord;
+use rustix::fs::{CWD, RenameFlags, ioctl_ficlone, renameat_with, syncfs};
+
+use crate::ArchiveError;
+use crate::archive::{Holding, Holdings};
+use crate::plain_tree::STAMP;
+
+/// Files that are read from the index at a time.
+const FILES_PER_PAGE: usize = 1000;
+
+/// The folders of a plain tree.
+pub(super) struct TreeLayout {
+    out: PathBuf,
+    staging: PathBuf,
+    /// The OCFL tree that the bytes come from.
+    tree: PathBuf,
+    link: bool,
+    /// Whether the filesystem may share bytes between files; found out with the first one.
+    shares: Cell<bool>,
+    next: Cell<u64>,
+}
+
+/// An item that was written aside.
+pub(super) struct WrittenItem {
+    staged: PathBuf,
+    folder: PathBuf,
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+}
+
+/// An item that lies in the tree.
+pub(super) struct LaidItem {
+    /// Its folder, from the beginning of the tree: its label.
+    pub(super) folder: PathBuf,
+    /// The path of its object.
+    pub(super) path: String,
+}
+
+impl TreeLayout {
+    /// Begins with nothing staged: what a crash left there is thrown away.
+    pub(super) fn open(out: &Path, staging: &Path, tree: &Path, link: bool) -> Result<Self, ArchiveError> {
+        remove(staging)?;
+        fs::create_dir_all(staging).map_err(ArchiveError::io("create", staging))?;
+        Ok(Self {
+            out: out.to_owned(),
+            staging: staging.to_owned(),
+            tree: tree.to_owned(),
+            link,
+            shares: Cell::new(true),
+            next: Cell::new(1),
+        })
+    }
+
+    /// Where an item lies: under its first label, as that is spelled, for so authors write their
+    /// links.
+    pub(super) fn folder(&self, holding: &Holding) -> PathBuf {
+        PathBuf::from(holding.item.labels.primary())
+    }
+
+    /// Whether a folder of this tree holds an item.
+    pub(super) fn is_laid(&self, folder: &Path) -> bool {
+        fs::symlink_metadata(self.out.join(folder).join(STAMP)).is_ok_and(|stamp| stamp.is_file())
+    }
+
+    /// Writes an item aside; nothing if what lies in the tree is its newest version already.
+    pub(super) fn write(
+        &self,
+        holdings: &Holdings,
+        holding: &Holding,
+    ) -> Result<Option<WrittenItem>, ArchiveError> {
+        let folder = self.folder(holding);
+        let record = holdings.records.item(&holding.path)?;
+        let digest = record.map(|record| record.inventory).unwrap_or_default();
+        let stamp = format!("{}\nv{} {digest}\n", holding.path, holding.version);
+        let place = self.out.join(&folder);
+        match fs::read_to_string(place.join(STAMP)) {
+            Ok(found) if found == stamp => return Ok(None),
+            Ok(_) => {}
+            Err(_) if fs::symlink_metadata(&place).is_err() => {}
+            Err(_) => {
+                let what = format!("{} is there, and was not laid out by this command", place.display());
+                return Err(ArchiveError::Value(what));
+            }
+        }
+        let mut item = WrittenItem { staged: self.aside(), folder, files: 0, bytes: 0 };
+        let written = self.write_files(holdings, holding, &mut item).and_then(|()| {
+            let path = item.staged.join(STAMP);
+            fs::write(&path, &stamp).map_err(ArchiveError::io("write", &path))
+        });
+        match written {
+            Ok(()) => Ok(Some(item)),
+            Err(error) => {
+                // Thrown away at the next start if not now.
+                let _ = remove(&item.staged);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_files(
+        &self,
+        holdings: &Holdings,
+        holding: &Holding,
+        item: &mut WrittenItem,
+    ) -> Result<(), ArchiveError> {
+        let doc = item.staged.join("doc");
+        fs::create_dir_all(&doc).map_err(ArchiveError::io("create", &doc))?;
+        let updated = holding.item.updated.parse::<Instant>().ok().and_then(system_time);
+        let mut after = String::new();
+        loop {
+            let files = holdings.files(&holding.path, &after, FILES_PER_PAGE)?;
+            let Some(last) = files.last() else { return Ok(()) };
+            after.clone_from(&last.name);
+            for file in &files {
+                self.write_file(holdings, holding, file, &doc, updated)?;
+                item.files += 1;
+                item.bytes += file.size;
+            }
+        }
+    }
+
+    fn write_file(
+        &self,
+        holdings: &Holdings,
+        holding: &Holding,
+        file: &FileRecord,
+        doc: &Path,
+        updated: Option<SystemTime>,
+    ) -> Result<(), ArchiveError> {
+        let bytes = raw(&file.name);
+        let name = Path::new(std::ffi::OsStr::from_bytes(&bytes));
+        // Depositing refuses such names; an object that somebody laid into the tree may have them.
+        if !name.components().all(|part| matches!(part, Component::Normal(_))) || bytes.contains(&0) {
+            return Err(ArchiveError::Value(format!(
+                "the file name {} leads out of the item",
+                file.name.escape_debug()
+            )));
+        }
+        let to = doc.join(name);
+        let from = self.tree.join(&holding.path).join(&file.content);
+        let above = to.parent().unwrap_or(doc);
+        fs::create_dir_all(above).map_err(ArchiveError::io("create", above))?;
+        if self.share(&from, &to, updated)? {
+            return Ok(());
+        }
+        if self.link && fs::hard_link(&from, &to).is_ok() {
+            // Whoever writes here would write into the Archive.
+            let mode = fs::metadata(&to).map(|file| file.permissions().mode());
+            let read_only =
+                mode.and_then(|mode| fs::set_permissions(&to, Permissions::from_mode(mode & !0o222)));
+            return read_only.map_err(ArchiveError::io("make read-only", &to));
+        }
+        let mut written = create(&to)?;
+        let copied = holdings.open_file(&holding.path, file)?.copy_to(&mut written);
+        copied.map_err(|error| match error {
+            CopyOut::Kept(error) => error.into(),
+            CopyOut::Write(error) => ArchiveError::io("write", &to)(error),
+        })?;
+        date(&written, &to, updated)
+    }
+
+    /// Shares the bytes of a file with the Archive's, if the filesystem can: writing to the one
+    /// then leaves the other as it is.
+    fn share(&self, from: &Path, to: &Path, updated: Option<SystemTime>) -> Result<bool, ArchiveError> {
+        if !self.shares.get() {
+            return Ok(false);
+        }
+        let Ok(from) = File::open(from) else { return Ok(false) };
+        let written = create(to)?;
+        if ioctl_ficlone(&written, from).is_ok() {
+            return date(&written, to, updated).map(|()| true);
+        }
+        self.shares.set(false);
+        fs::remove_file(to).map_err(ArchiveError::io("remove", to))?;
+        Ok(false)
+    }
+
+    /// Makes what was written durable, all at once.
+    pub(super) fn sync(&self) -> Result<(), ArchiveError> {
+        let folder = File::open(&self.staging).map_err(ArchiveError::io("open", &self.staging))?;
+        syncfs(&folder).map_err(|error| ArchiveError::io("sync", &self.staging)(error.into()))
+    }
+
+    /// Puts an item in its place, in one step where the system can.
+    pub(super) fn put_in_place(&self, item: &WrittenItem) -> Result<(), ArchiveError> {
+        let place = self.out.join(&item.folder);
+        let above = place.parent().unwrap_or(&self.out);
+        fs::create_dir_all(above).map_err(ArchiveError::io("create", above))?;
+        let put =
+            |from: &Path, to: &Path| fs::rename(from, to).map_err(ArchiveError::io("put in its place", to));
+        if fs::symlink_metadata(&place).is_err() {
+            return put(&item.staged, &place);
+        }
+        if renameat_with(CWD, &item.staged, CWD, &place, RenameFlags::EXCHANGE).is_ok() {
+            return remove(&item.staged);
+        }
+        let old = self.aside();
+        put(&place, &old)?;
+        put(&item.staged, &place)?;
+        remove(&old)
+    }
+
+    /// Takes an item out of the tree, with the folders above it that hold nothing else.
+    pub(super) fn take_away(&self, folder: &Path) -> Result<(), ArchiveError> {
+        let (place, gone) = (self.out.join(folder), self.aside());
+        fs::rename(&place, &gone).map_err(ArchiveError::io("take away", &place))?;
+        remove(&gone)?;
+        let mut above = folder.parent();
+        while let Some(folder) = above.filter(|folder| !folder.as_os_str().is_empty()) {
+            // Not empty: others lie there.
+            if fs::remove_dir(self.out.join(folder)).is_err() {
+                break;
+            }
+            above = folder.parent();
+        }
+        Ok(())
+    }
+
+    /// Every item that lies in the tree.
+    pub(super) fn laid(&self) -> impl Iterator<Item = Result<LaidItem, ArchiveError>> + use<> {
+        let out = self.out.clone();
+        let mut left = vec![PathBuf::new()];
+        std::iter::from_fn(move || {
+            while let Some(folder) = left.pop() {
+                let place = out.join(&folder);
+                if let Ok(stamp) = fs::read_to_string(place.join(STAMP)) {
+                    let path = stamp.lines().next().unwrap_or_default().to_owned();
+                    return Some(Ok(LaidItem { folder, path }));
+                }
+                // Labels have at most four parts.
+                if folder.components().count() >= 4 {
+                    continue;
+                }
+                let entries = match fs::read_dir(&place) {
+                    Ok(entries) => entries,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => return Some(Err(ArchiveError::io("read", &place)(error))),
+                };
+                for entry in entries.flatten() {
+                    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                    if is_folder && !entry.file_name().as_bytes().starts_with(b".") {
+                        left.push(folder.join(entry.file_name()));
+                    }
+                }
+            }
+            None
+        })
+    }
+
+    /// Where the item of an object lies, whose description is no longer there.
+    pub(super) fn find(&self, path: &str) -> Result<Option<PathBuf>, ArchiveError> {
+        let is_it = |folder: &Path| {
+            let stamp = fs::read_to_string(self.out.join(folder).join(STAMP)).unwrap_or_default();
+            stamp.lines().next() == Some(path)
+        };
+        // Most labels are spelled as the paths of their objects.
+        if is_it(Path::new(path)) {
+            return Ok(Some(PathBuf::from(path)));
+        }
+        for laid in self.laid() {
+            let laid = laid?;
+            if laid.path == path {
+                return Ok(Some(laid.folder));
+            }
+        }
+        Ok(None)
+    }
+
+    fn aside(&self) -> PathBuf {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        self.staging.join(number.to_string())
+    }
+}
+
+fn create(path: &Path) -> Result<File, ArchiveError> {
+    File::options().write(true).create_new(true).open(path).map_err(ArchiveError::io("create", path))
+}
+
+/// Gives a file the date of its item.
+fn date(file: &File, path: &Path, at: Option<SystemTime>) -> Result<(), ArchiveError> {
+    at.map_or(Ok(()), |at| file.set_modified(at)).map_err(ArchiveError::io("date", path))
+}
+
+fn system_time(at: Instant) -> Option<SystemTime> {
+    let seconds = u64::try_from(at.seconds()).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+}
+
+fn remove(folder: &Path) -> Result<(), ArchiveError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(ArchiveError::io("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
