@@ -8,10 +8,12 @@ use ibi_archive::access::Access;
 use ibi_archive::bag::{Algorithm, Kind, ManifestName, Version, read_info, write_info};
 use ibi_archive::dublin_core::DublinCore;
 use ibi_archive::holders::whole::{self, Compared};
+use ibi_archive::import::read_record;
 use ibi_archive::language::Language;
 use ibi_archive::robots_txt::RobotsTxt;
 use ibi_archive::table::Table;
 use ibi_archive::target_url::TargetUrl;
+use ibi_id::Label;
 use ibi_store::digests::hex;
 use ibi_store::journal::{Journal, Position, Told};
 use ibi_store::ocfl::{Inventory, logical, raw};
@@ -34,6 +36,14 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(record) = DublinCore::parse(text) {
         assert_eq!(DublinCore::from_xml(&record.to_xml()).ok(), Some(record), "a record comes back");
+    }
+    const OWN: &str = "a.br/b/2001/01.01.00.00";
+    if let Some(found) = read_record(OWN, text) {
+        let own = Label::parse(OWN).expect("a label");
+        assert!(!found.names.is_empty());
+        for name in &found.names {
+            assert!(Label::parse(name).expect("a label") != own, "a metadata repository is not its own");
+        }
     }
     if let Ok(access) = text.parse::<Access>() {
         assert_eq!(access.to_string().parse::<Access>().ok(), Some(access));

@@ -1,6 +1,9 @@
-//! Going on from what exists, with a resolver: registered labels.
+//! Going on from what exists, with a resolver: registered labels, Originals that are declared,
+//! copies without an Original.
 
 use std::fs;
+
+use serde_json::json;
 
 use super::{Resolver, location, until};
 use crate::online::Folder;
@@ -50,4 +53,71 @@ fn an_archive_is_registered_by_any_label_of_its_service() {
             let _ = fs::remove_file(format!("{folder}/ibi-{prefix}"));
         }
     }
+}
+
+/// Clause 2.1: what somebody else answers Original for is not declared one here.
+#[test]
+fn an_import_declares_originals_after_asking() {
+    let resolver = Resolver::new();
+    let _answers = resolver.serve();
+    let (holder, importer) = (Folder::new(), Folder::new());
+    let (taken, free) = ("a.br/b/2001/01.01.00.00", "a.br/b/2001/01.01.00.01");
+    holder.put(&[(b"a", b"one")], &["--label", taken, "--original"]);
+    let mut there = resolver.on_line(&holder);
+    let tree = importer.place.path().join("col");
+    for label in [taken, free] {
+        fs::create_dir_all(tree.join(label).join("doc")).unwrap();
+        fs::write(tree.join(label).join("doc/a"), "one").unwrap();
+    }
+    let (tree, url) = (tree.display().to_string(), format!("http://{}", resolver.at));
+    let import = || importer.archive("import", &[&tree, "--original", "--resolver", &url]);
+    let statuses = |run: crate::binary::Run| -> Vec<String> {
+        run.json().iter().map(|line| line["status"].as_str().unwrap().to_owned()).collect()
+    };
+    let run = import();
+    assert_eq!(run.status, 1);
+    assert!(run.stdout.contains("says that it has the Original"), "{}", run.stdout);
+    assert_eq!(statuses(run), ["refused", "imported"]);
+    assert_eq!(importer.archive("show", &[free]).json().remove(0)["state"], "Original");
+    // One that does not answer may have it.
+    there.signal("-KILL");
+    there.end();
+    fs::create_dir_all(format!("{tree}/a.br/b/2001/01.01.00.02/doc")).unwrap();
+    let run = import();
+    assert!(run.stdout.contains("did not answer"), "{}", run.stdout);
+    assert_eq!(statuses(run), ["refused", "already", "refused"]);
+    // As copies they come in any case.
+    let run = importer.archive("import", &[&tree]);
+    assert_eq!(statuses(run), ["imported", "already", "imported"]);
+    assert_eq!(importer.archive("show", &[taken]).json().remove(0)["state"], "Copy");
+}
+
+/// Clause 2.1: there is no copy without an original, and one whose Original nobody claims is
+/// reported.
+#[test]
+fn copies_without_an_original_are_listed() {
+    let resolver = Resolver::new();
+    let _answers = resolver.serve();
+    let (holder, copier) = (Folder::new(), Folder::new());
+    let item = holder.deposit(&[(b"a", b"one")], &[]);
+    let mut there = resolver.on_line(&holder);
+    let here = resolver.on_line(&copier);
+    let from = format!("http://{}", there.at);
+    assert_eq!(copier.archive("copy", &[&item, "--from", &from]).status, 0);
+    let url = format!("http://{}", resolver.at);
+    let audit = || copier.archive("audit", &["--resolver", &url]);
+    let run = audit();
+    assert_eq!((run.status, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    let orphan = "a.br/b/2001/01.01.00.00";
+    copier.put(&[(b"a", b"x")], &["--label", orphan]);
+    let run = audit();
+    assert_eq!((run.status, run.json()), (1, vec![json!({"item": orphan, "original": "nobody"})]));
+    // While an Archive does not answer, nobody knows.
+    there.signal("-KILL");
+    there.end();
+    let run = audit();
+    assert_eq!(run.status, 3, "{}", run.stderr);
+    assert!(run.json().iter().all(|line| line["original"] == "unknown"), "{}", run.stdout);
+    assert_eq!(run.json().len(), 2);
+    drop(here);
 }

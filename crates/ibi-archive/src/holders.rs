@@ -21,6 +21,8 @@ pub mod held;
 #[cfg(feature = "web")]
 pub mod messages;
 #[cfg(feature = "web")]
+pub mod original_claim;
+#[cfg(feature = "web")]
 pub mod peer;
 #[cfg(feature = "web")]
 pub(crate) mod reading;

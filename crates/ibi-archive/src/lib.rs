@@ -47,6 +47,7 @@ mod export;
 #[cfg(feature = "web")]
 pub mod full_record;
 pub mod holders;
+pub mod import;
 pub mod item;
 pub mod links;
 pub mod mint;

@@ -32,6 +32,7 @@ pub(crate) fn run(command: Command) -> Result<Answer, Failure> {
         Command::Mint(command) => mint::run(&command),
         Command::Archive(Archive::Init(command)) => archive::init::run(&command),
         Command::Archive(Archive::Settings(command)) => archive::settings::run(&command),
+        Command::Archive(Archive::Import(command)) => archive::import::run(&command),
         Command::Archive(Archive::PlainTree(command)) => archive::plain_tree::run(&command),
         Command::Archive(Archive::Deposit(command)) => archive::deposit::run(command),
         Command::Archive(Archive::Update(command)) => archive::update::run(command),

@@ -122,6 +122,12 @@ impl Source {
         Ok(source)
     }
 
+    /// A folder whatever it holds, also nothing, and also a bag: its files are what they are.
+    pub(crate) fn plain_folder(path: &Path) -> Result<Self, ArchiveError> {
+        let place = path.canonicalize().map_err(ArchiveError::io("read", path))?;
+        Ok(Self { place, ..Self::folder(path)? })
+    }
+
     pub(super) fn of_bag(mut self, metadata: Option<DublinCore>, described: Option<Item>) -> Self {
         self.origin = Origin::Bag;
         self.metadata = metadata;
@@ -184,6 +190,12 @@ impl SourceFile {
     /// Its path, in the bytes that the system has for it.
     pub(crate) fn name(&self) -> &[u8] {
         &self.name
+    }
+
+    /// When it was last changed, in whole seconds since the Unix epoch.
+    pub(crate) fn modified(&self) -> Option<i64> {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::symlink_metadata(&self.path).ok().map(|metadata| metadata.mtime())
     }
 
     pub(super) fn rename(&mut self, name: Vec<u8>) {

@@ -352,6 +352,13 @@ impl Peer {
         self.json(&format!("/resolve?url={label}&explain=true")).await
     }
 
+    /// What a resolver says of an item whose Original is required.
+    pub async fn resolve_original<T: DeserializeOwned>(&self, label: &str) -> Result<T, PeerError> {
+        let url = format!("{label}?ibiurl.requireditemstatus=Original");
+        let url = utf8_percent_encode(&url, NON_ALPHANUMERIC);
+        self.json(&format!("/resolve?url={url}")).await
+    }
+
     /// Tells it something, at a path below `/api/v1`.
     pub async fn post(&self, path: &str, message: &impl Serialize) -> Result<serde_json::Value, PeerError> {
         let not_json =

@@ -9,7 +9,7 @@ use ibi_archive::access::Access;
 use ibi_archive::language::Language;
 use ibi_archive::target_url::TargetUrl;
 
-use crate::cli::continuity::{BroughtAlong, PlainTreeArgs, SettingsArgs};
+use crate::cli::continuity::{BroughtAlong, ImportArgs, PlainTreeArgs, SettingsArgs};
 use crate::cli::holders::{Copy, Drop, Refresh, Theirs, Transfer};
 use crate::cli::links::LinksCommand;
 use crate::cli::serve::{Serve, Stats, Token};
@@ -20,6 +20,7 @@ pub(crate) enum Archive {
     Init(Init),
     Settings(SettingsArgs),
     Deposit(Deposit),
+    Import(ImportArgs),
     Update(Update),
     Show(Show),
     List(List),
@@ -304,16 +305,19 @@ pub(crate) struct Export {
 
 /// Check every byte against its digest
 ///
-/// Tells what is missing, changed, unreadable or unexpected, and exits with 1 if anything is. An interrupted audit is gone on
-/// with by running it again. `--with` and `--resolver` compare an item with what other Archives have of it; `--repair` puts a damaged file right from
-/// one whose file has the digest that the item's own inventory tells, and from no other.
+/// Tells what is missing, changed, unreadable or unexpected, and exits with 1 if anything is. An
+/// interrupted audit is gone on with by running it again. `--with` and `--resolver` compare an item
+/// with what other Archives have of it; `--repair` puts a damaged file right from one whose file
+/// has the digest that the item's own inventory tells, and from no other. `--resolver` without an
+/// item reads no bytes: it lists the Copies here whose Original no Archive claims.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive audit --data archive
   ibi archive audit --data archive --rate 20M --json
   ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --with http://archive.inpe.br --repair
-  ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --resolver http://urlib.net")]
+  ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --resolver http://urlib.net
+  ibi archive audit --data archive --resolver http://urlib.net")]
 pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) data: Data,
@@ -328,8 +332,9 @@ pub(crate) struct Audit {
     /// Compare the item with what this Archive has of it; repeatable
     #[arg(long, value_name = "ARCHIVE", requires = "ibi")]
     pub(crate) with: Vec<String>,
-    /// Compare the item with what all Archives have of it that this resolver knows, as in `http://urlib.net`
-    #[arg(long, value_name = "RESOLVER", requires = "ibi")]
+    /// Compare the item with what all Archives have of it that this resolver knows, as in
+    /// `http://urlib.net`; without an item, list the Copies whose Original nobody claims
+    #[arg(long, value_name = "RESOLVER")]
     pub(crate) resolver: Option<String>,
     /// Put damaged files right from the Archives that it is compared with, or from where the copy came
     #[arg(long, requires = "ibi")]

@@ -61,6 +61,40 @@ pub(crate) struct MinterSet {
     pub(crate) granularity: Granularity,
 }
 
+/// Bring in a tree of uniform repositories: `<rep>/doc/…`, as it was laid out since 1995
+///
+/// Each folder with a `doc` in it, four folders down (host, word, year, date) or two (opaque and
+/// legacy labels), becomes an item under that label, with the files of its `doc`. A repository
+/// whose `doc` holds an `oai_dc` record that names another one is the metadata of that. Items are
+/// Copies; `--original` declares them Originals, after asking a resolver whether any Archive has
+/// them. Rerun the command to resume: what is here already is passed over. Links are not followed,
+/// programs never run.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  ibi archive import /usr/local/urlib/col --data archive --dry-run
+  ibi archive import /usr/local/urlib/col --data archive --json > report.jsonl
+  ibi archive import /usr/local/urlib/col --data archive --original --resolver http://urlib.net")]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The folder that the tree begins in
+    #[arg(value_name = "DIR")]
+    pub(crate) tree: PathBuf,
+    /// Only report what would be brought in
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Declare the items Originals, unless another Archive that the resolver knows has the Original
+    #[arg(long, requires = "resolver")]
+    pub(crate) original: bool,
+    /// The resolver to ask, as in `http://urlib.net`
+    #[arg(long, value_name = "RESOLVER", requires = "original")]
+    pub(crate) resolver: Option<String>,
+    /// Print one JSON object a repository
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Lay the newest version of each item out as plain folders: `<rep>/doc/…`
 ///
 /// In the plain tree, relative links between items work on disk, as they do at `/col` over HTTP. It

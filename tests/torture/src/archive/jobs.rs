@@ -19,7 +19,7 @@ pub struct Change {
     /// The path of its object, which is its label; nothing if it is new.
     pub path: Option<String>,
     pub to: Version,
-    /// In a table, what its row deposits.
+    /// In a table, what its row deposits; in a tree, the label of the repository.
     pub row: Option<String>,
 }
 
@@ -71,6 +71,27 @@ impl Job {
         Self { arguments: words(&["archive", "deposit", "--table", &text(&path)]), changes }
     }
 
+    /// A tree of so many uniform repositories, written into a new folder.
+    pub fn import(folder: &Path, repositories: u64, chance: &mut Chance) -> Self {
+        let mut changes = Vec::new();
+        for number in 0..repositories {
+            let label = format!("tree.example/old/1998/08.02.08.{number:02}");
+            let doc = folder.join(&label).join("doc");
+            fs::create_dir_all(&doc).expect("room");
+            let length = 1 + chance.below(5000);
+            write(&doc.join("text.txt"), length, chance);
+            // Without metadata beside it, its title is its label.
+            let to = Version { title: label.clone(), files: Some(doc) };
+            changes.push(Change { path: None, to, row: Some(label) });
+        }
+        Self { arguments: words(&["archive", "import", &text(folder)]), changes }
+    }
+
+    /// Whether running it again brings what is missing, and nothing twice.
+    pub fn can_resume(&self) -> bool {
+        self.arguments.get(1).is_some_and(|command| command == "import")
+    }
+
     pub fn rebuild() -> Self {
         Self { arguments: words(&["archive", "rebuild"]), changes: Vec::new() }
     }
@@ -93,6 +114,7 @@ impl Job {
             None => lines.first().map(|labels| labels[0].to_owned()),
             Some(row) => lines.iter().find_map(|fields| match fields[..] {
                 [_, "deposited" | "already", file, path, ..] if file == row => Some(path.to_owned()),
+                ["imported" | "already", label, ..] if label == row => Some(label.to_owned()),
                 _ => None,
             }),
         };

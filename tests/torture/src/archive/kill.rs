@@ -46,6 +46,7 @@ fn at_calls(trial: &mut Trial, number: usize, disk: &Disk) {
         Job::remove(&path, &title, false),
         Job::remove(&path, &title, true),
         trial.new_table(5),
+        trial.new_tree(5),
         Job::rebuild(),
     ];
     let start = Start::of(trial, "start");
@@ -99,7 +100,12 @@ impl Start {
             }
             self.at_call(trial, job, call, disk);
             let Call { name, number, about, .. } = call;
-            trial.check(&format!("{} at {name} {number} ({about}", job.arguments[1..].join(" ")));
+            let about = format!("{} at {name} {number} ({about}", job.arguments[1..].join(" "));
+            trial.check(&about);
+            if job.can_resume() {
+                trial.run(job);
+                trial.check_reading(&format!("{about}, resumed"));
+            }
         }
     }
 

@@ -49,6 +49,11 @@ impl Trial {
         Job::table(&folder, &format!("table {}", self.sources), rows, &mut self.machine.chance)
     }
 
+    pub fn new_tree(&mut self, repositories: u64) -> Job {
+        let folder = self.new_folder();
+        Job::import(&folder, repositories, &mut self.machine.chance)
+    }
+
     /// Runs a command that nothing happens to: it must be acknowledged. The paths of its items.
     pub fn run(&mut self, job: &Job) -> Vec<String> {
         let ended = self.attempt(job);

@@ -8,7 +8,7 @@ use ibi_archive::holders::resolver;
 use serde::Serialize;
 
 use crate::cli::archive::Audit;
-use crate::commands::archive::{counter, holders, open, open_to_read, who};
+use crate::commands::archive::{counter, holders, open, open_to_read, orphans, who};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
 
@@ -33,6 +33,9 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
         .filter(|_| command.repair || !command.with.is_empty() || command.resolver.is_some())
     {
         return compare(command, label);
+    }
+    if let Some(resolver) = &command.resolver {
+        return orphans::run(command, resolver);
     }
     let holdings = open_to_read(&command.data.folder()?)?;
     let progress = counter("bytes checked");

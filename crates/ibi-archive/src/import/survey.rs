@@ -1,0 +1,259 @@
+//! What a plain tree holds: its repositories, which of them are metadata of which, and what is
+//! none. Trees come from anywhere: links are not followed, nothing is run, and what cannot be read
+//! is told of and passed over.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use ibi_id::{Form, Label};
+
+use crate::ArchiveError;
+use crate::import::metadata_repository::{METADATA_PROGRAM, MetadataRecord, is_record_name, read_record};
+use crate::import::{TreeMetadata, TreeRepository};
+use crate::item::Spelling;
+use crate::plain_tree::STAMP;
+
+/// The longest record that is read.
+const MAX_RECORD_BYTES: u64 = 4 << 20;
+/// Notes that are kept; more are counted.
+const MAX_NOTES: usize = 100_000;
+/// Names of a repository that are told of beside `doc`.
+const MAX_LEFT_OUT: usize = 20;
+
+/// What a tree holds.
+#[derive(Debug, Default)]
+pub struct TreeSurvey {
+    /// The repositories that are to become items, in order of their labels.
+    pub repositories: Vec<TreeRepository>,
+    /// What is none, or cannot be read.
+    pub notes: Vec<SurveyNote>,
+    /// Notes that were not kept.
+    pub more_notes: u64,
+    /// Files that lie outside of repositories.
+    pub stray_files: u64,
+}
+
+/// Something that was found and is not brought in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SurveyNote {
+    /// Where, from the beginning of the tree.
+    pub place: String,
+    /// Why not.
+    pub reason: String,
+    /// Whether it should have been: else it is only passed over.
+    pub refused: bool,
+}
+
+/// A repository as it was found.
+struct FoundRepository {
+    label: String,
+    folder: PathBuf,
+    left_out: Vec<String>,
+    record: FoundRecord,
+}
+
+enum FoundRecord {
+    /// It is data.
+    None,
+    /// It has the program that shows metadata, and nothing to read.
+    OnlyProgram,
+    Read(MetadataRecord),
+}
+
+/// Looks through a tree. `progress` is told of each repository that is found.
+pub fn survey(root: &Path, progress: &dyn Fn()) -> Result<TreeSurvey, ArchiveError> {
+    let mut survey = TreeSurvey::default();
+    let mut found = Vec::new();
+    let root_entries = fs::read_dir(root).map_err(ArchiveError::io("read", root))?;
+    let first = survey.folders(root_entries, "");
+    for (host, path) in first {
+        for (word, path) in survey.folders_of(&path, &host) {
+            // A folder of a host may be spelled like an opaque label: then it has no `doc`.
+            if Label::parse(&word).is_ok_and(|label| label.form() != Form::Repository)
+                && fs::symlink_metadata(path.join("doc")).is_ok()
+            {
+                survey.repository(word.clone(), path, &mut found, progress);
+                continue;
+            }
+            for (year, path) in survey.folders_of(&path, &word) {
+                for (date, path) in survey.folders_of(&path, &year) {
+                    survey.repository(date, path, &mut found, progress);
+                }
+            }
+        }
+    }
+    survey.tie(found);
+    Ok(survey)
+}
+
+impl TreeSurvey {
+    fn pass_over(&mut self, place: &str, reason: impl Into<String>, refused: bool) {
+        let (place, reason) = (place.to_owned(), reason.into());
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(SurveyNote { place, reason, refused });
+        } else {
+            self.more_notes += 1;
+        }
+    }
+
+    fn folders_of(&mut self, path: &Path, place: &str) -> BTreeMap<String, PathBuf> {
+        match fs::read_dir(path) {
+            Ok(entries) => self.folders(entries, place),
+            Err(error) => {
+                self.pass_over(place, format!("cannot be read: {error}"), true);
+                BTreeMap::new()
+            }
+        }
+    }
+
+    /// The folders among entries, by their places in the tree.
+    fn folders(&mut self, entries: fs::ReadDir, above: &str) -> BTreeMap<String, PathBuf> {
+        let mut folders = BTreeMap::new();
+        for entry in entries {
+            let (entry, kind) = match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {
+                Ok((kind, entry)) => (entry, kind),
+                Err(error) => {
+                    self.pass_over(above, format!("cannot be read: {error}"), true);
+                    continue;
+                }
+            };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let place = if above.is_empty() { name.clone() } else { format!("{above}/{name}") };
+            if kind.is_symlink() {
+                self.pass_over(&place, "a symbolic link: links are not followed", false);
+            } else if !kind.is_dir() {
+                self.stray_files += 1;
+            } else if entry.file_name().to_str().is_none() {
+                self.pass_over(&place, "its name is not UTF-8: no label has such a name", false);
+            } else if !name.starts_with('.') {
+                folders.insert(place, entry.path());
+            }
+        }
+        folders
+    }
+
+    /// Looks at a folder that should be a repository.
+    fn repository(
+        &mut self,
+        place: String,
+        folder: PathBuf,
+        found: &mut Vec<FoundRepository>,
+        progress: &dyn Fn(),
+    ) {
+        let doc = folder.join("doc");
+        let has_doc = match fs::symlink_metadata(&doc) {
+            Ok(metadata) if metadata.is_symlink() => {
+                return self.pass_over(&place, "its `doc` is a symbolic link: links are not followed", true);
+            }
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return self.pass_over(&place, format!("cannot be read: {error}"), true),
+        };
+        if let Err(error) = Label::parse(&place) {
+            return self.pass_over(&place, format!("its name is no label: {error}"), has_doc);
+        }
+        if !has_doc {
+            return self.pass_over(&place, "it has no folder `doc`", false);
+        }
+        let (mut left_out, doc_entries) = match (names_in(&folder), list(&doc)) {
+            (Ok(names), Ok(entries)) => (names, entries),
+            (Err(error), _) | (_, Err(error)) => {
+                return self.pass_over(&place, format!("cannot be read: {error}"), true);
+            }
+        };
+        left_out.retain(|name| name != "doc" && name != STAMP);
+        let record = look_for_record(&place, &doc_entries);
+        progress();
+        found.push(FoundRepository { label: place, folder, left_out, record });
+    }
+
+    /// Says which repositories are metadata of which.
+    fn tie(&mut self, found: Vec<FoundRepository>) {
+        let canonical = |label: &str| Spelling::parse(label).map(|label| label.canonical).unwrap_or_default();
+        let mut items: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut repositories = Vec::new();
+        let mut records = Vec::new();
+        for FoundRepository { label, folder, left_out, record } in found {
+            match record {
+                FoundRecord::None => {
+                    items.entry(canonical(&label)).or_default().push(repositories.len());
+                    let (metadata, spelled_twice) = (None, false);
+                    repositories.push(TreeRepository { label, folder, metadata, left_out, spelled_twice });
+                }
+                FoundRecord::OnlyProgram => {
+                    let reason = format!(
+                        "a metadata repository with a program and no record: save what `doc/{METADATA_PROGRAM}?choice=oai_dc` showed as \
+                         doc/oai_dc.xml"
+                    );
+                    self.pass_over(&label, reason, true);
+                }
+                FoundRecord::Read(record) => records.push((label, record)),
+            }
+        }
+        for same in items.values().filter(|same| same.len() > 1) {
+            same.iter().for_each(|&index| repositories[index].spelled_twice = true);
+        }
+        for (label, MetadataRecord { record, names }) in records {
+            let mut targets = names.iter().filter_map(|name| items.get(name)).flatten();
+            let reason = match (targets.next(), targets.next()) {
+                (Some(&index), None) if repositories[index].metadata.is_none() => {
+                    repositories[index].metadata = Some(TreeMetadata { label, record });
+                    continue;
+                }
+                (Some(&index), None) => {
+                    format!("{} has metadata already, those of another repository", repositories[index].label)
+                }
+                (Some(_), Some(_)) => "its record names several repositories of this tree".to_owned(),
+                (None, _) => format!("metadata of {}, which is not in this tree", names.join(", ")),
+            };
+            self.pass_over(&label, reason, true);
+        }
+        self.repositories = repositories;
+    }
+}
+
+/// What lies in a folder, by name, in order.
+fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(folder)?.take(MAX_LEFT_OUT + 1);
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let mut names = names.collect::<io::Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
+}
+
+/// As much of what lies in `doc` as a metadata repository has at most, and one more.
+fn list(doc: &Path) -> io::Result<Vec<DirEntry>> {
+    fs::read_dir(doc)?.take(3).collect()
+}
+
+/// The record of a metadata repository: the only file of its `doc`, apart from the program that
+/// shows it.
+fn look_for_record(label: &str, entries: &[DirEntry]) -> FoundRecord {
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    if entries.is_empty() || !entries.iter().all(is_file) {
+        return FoundRecord::None;
+    }
+    let is_program = |entry: &&DirEntry| entry.file_name() == METADATA_PROGRAM;
+    let others: Vec<&DirEntry> = entries.iter().filter(|entry| !is_program(entry)).collect();
+    let record = match others[..] {
+        [] => return FoundRecord::OnlyProgram,
+        [one] if entries.len() <= 2 && one.file_name().to_str().is_some_and(is_record_name) => one,
+        _ => return FoundRecord::None,
+    };
+    let text = read_bounded(&record.path()).ok().flatten();
+    match text.and_then(|text| read_record(label, &text)) {
+        Some(record) => FoundRecord::Read(record),
+        None => FoundRecord::None,
+    }
+}
+
+/// A short text; nothing if it is longer, or none.
+fn read_bounded(path: &Path) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_RECORD_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= MAX_RECORD_BYTES)
+        .then_some(bytes)
+        .and_then(|bytes| String::from_utf8(bytes).ok()))
+}
