@@ -59,6 +59,8 @@ pub struct Draft {
     pub created: Option<String>,
     /// When it was last updated elsewhere, likewise.
     pub updated: Option<String>,
+    /// When its metadata were last updated elsewhere, likewise; without, when it was.
+    pub metadata_updated: Option<String>,
     /// With a label from elsewhere: this is the Original.
     pub original: bool,
     /// Other labels that lead to it.
@@ -88,6 +90,7 @@ impl Draft {
             metadata_labels: Vec::new(),
             created: None,
             updated: None,
+            metadata_updated: None,
             original: false,
             aliases: Vec::new(),
             transferable: true,
@@ -187,7 +190,7 @@ impl Archive {
         let given = self.given_labels(&draft).and_then(|(labels, state)| {
             Ok((labels, state, self.given_metadata_labels(&draft)?, dates::told(&draft, self.now())?))
         });
-        let (labels, state, metadata, (created, updated)) =
+        let (labels, state, metadata, dates) =
             given.map_err(|error| content_error(self, &staged.staging, error))?;
         let target = draft
             .target
@@ -202,15 +205,15 @@ impl Archive {
             whole: None,
             authority: draft.authority,
             links: Vec::new(),
-            unmoved: UnmovedClocks::default(),
+            unmoved: UnmovedClocks { metadata: dates.metadata_updated, ..UnmovedClocks::default() },
             item: Item {
                 format: FORMAT,
                 labels: labels.unwrap_or_default(),
                 aliases: draft.aliases,
                 metadata,
                 transferable: draft.transferable,
-                created,
-                updated,
+                created: dates.created,
+                updated: dates.updated,
                 data_updated: None,
                 metadata_updated: None,
                 language: draft.language,

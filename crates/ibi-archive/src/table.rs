@@ -335,7 +335,9 @@ pub fn with_metadata(mut draft: Draft, source: &Source) -> Result<Draft, Archive
             draft.metadata_labels = item.metadata.iter().map(str::to_owned).collect();
             if draft.created.is_none() && draft.updated.is_none() {
                 draft.created = Some(item.created.clone()).filter(|date| !date.is_empty());
-                draft.updated = Some(item.updated.clone()).filter(|date| !date.is_empty());
+                let data_updated = item.data_updated.as_ref().unwrap_or(&item.updated);
+                draft.updated = Some(data_updated.clone()).filter(|date| !date.is_empty());
+                draft.metadata_updated.clone_from(&item.metadata_updated);
             }
         }
     }

@@ -6,11 +6,22 @@ use ibi_id::Instant;
 use crate::ArchiveError;
 use crate::deposit::Draft;
 
-/// The dates that a draft tells, checked, in whole seconds; empty where it tells none.
-pub(crate) fn told(draft: &Draft, now: Instant) -> Result<(String, String), ArchiveError> {
+/// Dates that a draft tells; empty where it tells none.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ToldDates {
+    pub(crate) created: String,
+    pub(crate) updated: String,
+    /// When the metadata were last updated, if they have a clock of their own.
+    pub(crate) metadata_updated: Option<String>,
+}
+
+/// The dates that a draft tells, checked, in whole seconds.
+pub(crate) fn told(draft: &Draft, now: Instant) -> Result<ToldDates, ArchiveError> {
     let created = draft.created.as_deref().map(|date| read("created", date, now)).transpose()?;
     let updated = draft.updated.as_deref().map(|date| read("updated", date, now)).transpose()?;
-    if (created.is_some() || updated.is_some()) && draft.labels.is_empty() {
+    let metadata = draft.metadata_updated.as_deref();
+    let metadata = metadata.map(|date| read("metadata-updated", date, now)).transpose()?;
+    if (created.is_some() || updated.is_some() || metadata.is_some()) && draft.labels.is_empty() {
         return Err(ArchiveError::Value(
             "dates from elsewhere go with a label from elsewhere: a new label begins a new item, now"
                 .to_owned(),
@@ -26,7 +37,8 @@ pub(crate) fn told(draft: &Draft, now: Instant) -> Result<(String, String), Arch
     // Without a date of creation, no later one than that of the update is known.
     let created = created.or(updated);
     let text = |date: Option<Instant>| date.map(|date| date.to_string()).unwrap_or_default();
-    Ok((text(created), text(updated)))
+    let metadata_updated = metadata.map(|date| date.to_string());
+    Ok(ToldDates { created: text(created), updated: text(updated), metadata_updated })
 }
 
 fn read(name: &str, text: &str, now: Instant) -> Result<Instant, ArchiveError> {
@@ -54,7 +66,10 @@ mod tests {
             let (created, updated) = (created.map(str::to_owned), updated.map(str::to_owned));
             told(&Draft { created, updated, ..labelled.clone() }, now).ok()
         };
-        let both = |created: &str, updated: &str| Some((created.to_owned(), updated.to_owned()));
+        let both = |created: &str, updated: &str| {
+            let (created, updated) = (created.to_owned(), updated.to_owned());
+            Some(ToldDates { created, updated, metadata_updated: None })
+        };
         assert_eq!(told(None, None), both("", ""));
         assert_eq!(
             told(Some("1998-08-02T08:56:00Z"), Some("2014-04-04T17:39:54.5-03:00")),
@@ -62,13 +77,17 @@ mod tests {
         );
         assert_eq!(told(Some("1998-08-02T08:56:00Z"), None), both("1998-08-02T08:56:00Z", ""));
         assert_eq!(
-            told(None, Some("1998-08-02T08:56:00Z")).map(|dates| dates.0).as_deref(),
+            told(None, Some("1998-08-02T08:56:00Z")).map(|dates| dates.created).as_deref(),
             Some("1998-08-02T08:56:00Z")
         );
         for wrong in ["1998-08-02", "902048160", "", "2026-01-01T00:00:01Z", "1998-02-30T08:56:00Z"] {
             assert_eq!(told(Some(wrong), None), None, "{wrong}");
         }
         assert_eq!(told(Some("2001-01-01T00:00:00Z"), Some("2000-01-01T00:00:00Z")), None);
+        let metadata =
+            Draft { metadata_updated: Some("2009-09-09T22:01:00Z".to_owned()), ..labelled.clone() };
+        let dates = super::told(&metadata, now).unwrap();
+        assert_eq!(dates.metadata_updated.as_deref(), Some("2009-09-09T22:01:00Z"));
         let unlabelled = Draft { created: Some("1998-08-02T08:56:00Z".to_owned()), ..Draft::new("x") };
         assert!(super::told(&unlabelled, now).is_err());
     }

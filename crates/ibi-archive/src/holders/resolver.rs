@@ -71,7 +71,7 @@ pub(crate) async fn originals(
     label: &str,
 ) -> Result<Vec<Peer>, HolderError> {
     let resolver = Peer::new(resolver, None)?;
-    let own = here.look(|here| Ok(here.settings().service.clone()))?;
+    let own = here.look(|here| Ok(here.settings().clone()))?;
     let resolution: Resolution = resolver.explain_original(label).await.map_err(not_a_resolver)?;
     // Asked again, the last answers count.
     let round = resolution.explanation.rounds.into_iter().next_back();
@@ -82,7 +82,7 @@ pub(crate) async fn originals(
     if claimed.is_empty() {
         claimed = heard.iter().filter(|heard| heard.said == "deleted").collect();
     }
-    let others = claimed.into_iter().filter(|heard| !own.have(&heard.archive));
+    let others = claimed.into_iter().filter(|heard| !own.are_of(&heard.archive));
     let peers =
         others.filter_map(|heard| Peer::new(&format!("http://{}", heard.address.as_ref()?), None).ok());
     Ok(peers.collect())

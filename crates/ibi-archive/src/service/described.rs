@@ -46,6 +46,9 @@ pub struct Described {
     /// When it was last updated elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub updated: Option<String>,
+    /// When its metadata were last updated elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub metadata_updated: Option<String>,
     /// With a label from elsewhere: this is the Original.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub original: bool,
@@ -93,6 +96,7 @@ impl Described {
         put(&mut self.transferable, more.transferable);
         put(&mut self.created, more.created);
         put(&mut self.updated, more.updated);
+        put(&mut self.metadata_updated, more.metadata_updated);
         self.original |= more.original;
         let lists = [
             (&mut self.labels, more.labels),
@@ -122,6 +126,7 @@ impl Described {
             metadata_labels: self.metadata_labels,
             created: self.created,
             updated: self.updated,
+            metadata_updated: self.metadata_updated,
             original: self.original,
             aliases: self.aliases,
             transferable: self.transferable.unwrap_or(true),
@@ -137,7 +142,7 @@ impl Described {
         if !self.labels.is_empty() || !self.metadata_labels.is_empty() {
             return refused("labels");
         }
-        if self.created.is_some() || self.updated.is_some() {
+        if self.created.is_some() || self.updated.is_some() || self.metadata_updated.is_some() {
             return refused("dates");
         }
         if self.original || self.transferable == Some(true) {

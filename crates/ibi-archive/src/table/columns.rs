@@ -9,7 +9,7 @@ use crate::dublin_core::{DublinCore, Statement};
 const SEVERAL: &str = "||";
 
 const NAMES: &str = "file, url, record, language, translation-of, next-edition-of, target, access, label, original, \
-                     alias, metadata-label, created, updated, \
+                     alias, metadata-label, created, updated, metadata-updated, \
                      non-transferable, and dc. with a Dublin Core element, as dc.title or dc.title@pt";
 
 /// What a column holds.
@@ -29,6 +29,7 @@ enum Column {
     MetadataLabel,
     Created,
     Updated,
+    MetadataUpdated,
     NonTransferable,
     /// Without a name, and without values.
     Nothing,
@@ -126,6 +127,7 @@ impl Columns {
                 Column::MetadataLabel => draft.metadata_labels.extend(several(value)),
                 Column::Created => draft.created = Some(value.clone()),
                 Column::Updated => draft.updated = Some(value.clone()),
+                Column::MetadataUpdated => draft.metadata_updated = Some(value.clone()),
                 Column::Original => draft.original = yes(value).map_err(at)?,
                 Column::NonTransferable => draft.transferable = !yes(value).map_err(at)?,
                 Column::Statement(element) => {
@@ -157,6 +159,7 @@ fn column(name: &str) -> Result<Column, String> {
         "metadata-label" => Column::MetadataLabel,
         "created" => Column::Created,
         "updated" => Column::Updated,
+        "metadata-updated" => Column::MetadataUpdated,
         "non-transferable" => Column::NonTransferable,
         _ => {
             let element = name.strip_prefix("dc.");

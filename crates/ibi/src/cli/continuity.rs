@@ -19,6 +19,9 @@ pub(crate) struct BroughtAlong {
     /// When it was last updated elsewhere, likewise
     #[arg(long, value_name = "TIME", requires = "label")]
     pub(crate) updated: Option<String>,
+    /// When its metadata were last updated elsewhere, likewise [default: as --updated]
+    #[arg(long, value_name = "TIME", requires = "label")]
+    pub(crate) metadata_updated: Option<String>,
 }
 
 /// Show or change how the Archive names itself and its software to resolvers

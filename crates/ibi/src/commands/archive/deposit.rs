@@ -24,9 +24,10 @@ pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
     if let Some(table) = &command.table {
         return rows(&data, table, command.dry_run, command.json);
     }
-    let BroughtAlong { metadata_label: metadata_labels, created, updated } = command.brought;
+    let BroughtAlong { metadata_label: metadata_labels, created, updated, metadata_updated } =
+        command.brought;
     let draft = command.description.draft(command.label, command.original, who())?;
-    let draft = Draft { metadata_labels, created, updated, ..draft };
+    let draft = Draft { metadata_labels, created, updated, metadata_updated, ..draft };
     // The command line demands one of them.
     let source = match &command.path {
         Some(path) => Source::at(path)?,

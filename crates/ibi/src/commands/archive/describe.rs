@@ -6,7 +6,6 @@ use std::path::Path;
 use ibi_archive::Changes;
 use ibi_archive::deposit::Draft;
 use ibi_archive::dublin_core::{DublinCore, Element, Statement};
-use ibi_archive::links::LinkAuthority;
 
 use crate::cli::archive::Description;
 use crate::exit::Failure;
