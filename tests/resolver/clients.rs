@@ -32,7 +32,29 @@ fn a_forwarded_address_is_believed_of_a_trusted_proxy_only() {
         "3.4: the client, then its proxies"
     );
     assert_eq!(address(&two, "X-Forwarded-For: 2001:db8::7\r\n"), "2001:db8::7%20127.0.0.1");
-    assert_eq!(address(&two, "X-Forwarded-For: 198.51.100.1, nonsense&x=y\r\n"), "127.0.0.1");
+    // Some proxies write ports, some `Forwarded` (RFC 7239); who cannot be read is nobody, and never the proxy.
+    assert_eq!(address(&two, "X-Forwarded-For: 198.51.100.7:4711\r\n"), "198.51.100.7%20127.0.0.1");
+    let forwarded = "Forwarded: for=198.51.100.7;proto=http, for=\"192.0.2.3:80\"\r\n";
+    assert_eq!(address(&two, forwarded), "198.51.100.7%20192.0.2.3%20127.0.0.1");
+    let nobody = "0.0.0.0%20127.0.0.1";
+    assert_eq!(address(&two, "X-Forwarded-For: 198.51.100.1, nonsense&x=y\r\n"), nobody);
+    assert_eq!(address(&two, "X-Forwarded-For: 198.51.100.1\r\nForwarded: for=198.51.100.2\r\n"), nobody);
+}
+
+/// Clause 3.4; an `ip:` rule that covers the network of the proxy is not opened by nonsense in what it passes on.
+#[test]
+fn nonsense_does_not_make_the_proxy_of_a_client() {
+    let folder = super::Folder::new();
+    let item = folder.put(&[(b"a.txt", b"one")], &["--access", "ip:127.0.0.0/8"]);
+    let resolver = Resolver::new();
+    let server = resolver.serve_with(&["--allow-private", "--trusted-proxy", "127.0.0.1"]);
+    let _archive = resolver.on_line(&folder);
+    let path = format!("/{}", crate::online::rep(&item));
+    for nonsense in ["nonsense", "198.51.100.7:99999", "unknown"] {
+        let reply = server.get_with(&path, &format!("X-Forwarded-For: {nonsense}\r\n"));
+        assert!(!location(&reply).ends_with("/doc/a.txt"), "{nonsense}");
+    }
+    assert!(location(&server.get_with(&path, "X-Forwarded-For: 127.0.0.9:4711\r\n")).ends_with("/doc/a.txt"));
 }
 
 /// Clause 3.4: the language preference and the wish for the original are never passed on, nor is anything else of a client.

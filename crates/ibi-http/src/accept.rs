@@ -53,9 +53,9 @@ impl Tongue {
         if let Some(tongue) = asked.as_deref().and_then(Self::named) {
             return tongue;
         }
-        let liked = headers.get(header::ACCEPT_LANGUAGE).and_then(|liked| liked.to_str().ok());
+        let liked = lines(headers, &header::ACCEPT_LANGUAGE);
         let mut best = (Self::English, 0);
-        for range in liked.unwrap_or_default().split(',') {
+        for range in liked.split(',') {
             let (name, weight) = range.split_once(';').unwrap_or((range, "q=1"));
             let weight = thousandths(weight.trim().trim_start_matches("q="));
             if let Some(tongue) = Self::named(name.trim())
@@ -83,6 +83,12 @@ impl Tongue {
             Self::Portuguese => "pt",
         }
     }
+}
+
+/// All lines of a header together: a list may be sent in several (RFC 9110 §5.3).
+pub fn lines(headers: &HeaderMap, name: &header::HeaderName) -> String {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.collect::<Vec<_>>().join(",")
 }
 
 /// A weight of RFC 9110 §12.4.2: at most 1, with at most three digits.

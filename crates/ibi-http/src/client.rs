@@ -1,10 +1,15 @@
 //! Who asks: the address at the other end of the connection, or what a trusted proxy says.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use http::HeaderMap;
+
+use crate::forwarded::{self, Hops};
+
+/// A client of whom nothing is known: no rule for addresses holds for it but one for all.
+pub const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Which addresses are proxies that may be believed.
 #[derive(Clone)]
@@ -17,8 +22,8 @@ impl Proxies {
     }
 
     /// The client of a request: the address of the socket, or, if that is a trusted proxy, the last address in
-    /// `X-Forwarded-For` that is not one. What a client writes there itself stands before what a proxy adds, and is never
-    /// reached.
+    /// `X-Forwarded-For` or `Forwarded` that is not one. What a client writes there itself stands before what a proxy adds,
+    /// and is never reached. [`NOBODY`] where what stands there cannot be read, or both say different things.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         // There always is a peer.
         self.way(peer, headers).first().copied().unwrap_or(peer)
@@ -26,19 +31,28 @@ impl Proxies {
 
     /// The client and the trusted proxies between it and us, the client first.
     pub fn way(&self, peer: IpAddr, headers: &HeaderMap) -> Vec<IpAddr> {
-        let mut client = peer.to_canonical();
-        let mut way = vec![client];
-        let lines = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
-        let mut hops: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
-        while (self.0)(client) {
-            let Some(hop) = hops.pop() else { break };
-            match hop.parse::<IpAddr>() {
-                Ok(hop) => {
-                    client = hop.to_canonical();
-                    way.push(client);
-                }
-                // Whatever stands before nonsense was not said by a proxy.
-                Err(_) => break,
+        let peer = peer.to_canonical();
+        if !(self.0)(peer) {
+            return vec![peer];
+        }
+        let told = [forwarded::x_forwarded_for(headers), forwarded::forwarded(headers)];
+        let mut ways = told.into_iter().flatten().map(|hops| self.through(peer, hops));
+        match (ways.next(), ways.next()) {
+            (None, _) => vec![peer],
+            (Some(way), None) => way,
+            // A proxy writes one of them: the other may be the client's own.
+            (Some(way), Some(other)) if way == other => way,
+            (Some(_), Some(_)) => vec![NOBODY, peer],
+        }
+    }
+
+    fn through(&self, peer: IpAddr, hops: Hops) -> Vec<IpAddr> {
+        let mut way = vec![peer];
+        for hop in hops {
+            // Whatever stands before nonsense was not said by a proxy; and who wrote it is not the proxy itself.
+            way.push(hop.unwrap_or(NOBODY));
+            if !hop.is_some_and(|hop| (self.0)(hop)) {
+                break;
             }
         }
         way.reverse();
@@ -77,7 +91,73 @@ mod tests {
         assert_eq!(client("127.0.0.1", &["1.2.3.4, 198.51.100.1, 10.0.0.1"]), "198.51.100.1");
         assert_eq!(client("127.0.0.1", &["1.2.3.4", "198.51.100.1"]), "198.51.100.1");
         assert_eq!(client("::ffff:127.0.0.1", &["::ffff:198.51.100.1"]), "198.51.100.1");
-        assert_eq!(client("127.0.0.1", &["1.2.3.4, nonsense"]), "127.0.0.1");
         assert_eq!(client("127.0.0.1", &[]), "127.0.0.1");
+        assert_eq!(client("127.0.0.1", &["10.0.0.1"]), "10.0.0.1");
+    }
+
+    #[test]
+    fn some_proxies_write_ports() {
+        assert_eq!(client("127.0.0.1", &["192.0.2.7:4711"]), "192.0.2.7");
+        assert_eq!(client("127.0.0.1", &["192.0.2.7:4711, 10.0.0.1:80"]), "192.0.2.7");
+        assert_eq!(client("127.0.0.1", &["[2001:db8::1]:4711"]), "2001:db8::1");
+        assert_eq!(client("127.0.0.1", &["[2001:db8::1]"]), "2001:db8::1");
+        assert_eq!(client("127.0.0.1", &["2001:db8::1, "]), "2001:db8::1");
+    }
+
+    /// Nonsense makes nobody of the client, and never the proxy that passed it on.
+    #[test]
+    fn nonsense_is_nobody() {
+        for hop in [
+            "nonsense",
+            "1.2.3.4, nonsense",
+            "unknown",
+            "_hidden",
+            "192.0.2.7:99999",
+            "[1.2.3.4]",
+            "1.2.3.4 5",
+            "?",
+        ] {
+            assert_eq!(client("127.0.0.1", &[hop]), "0.0.0.0", "{hop}");
+        }
+        assert_eq!(client("127.0.0.1", &["1.2.3.4, nonsense, 10.0.0.1"]), "0.0.0.0");
+        let mut headers = HeaderMap::new();
+        headers.append("x-forwarded-for", http::HeaderValue::from_bytes(b"\xff").unwrap());
+        assert_eq!(Proxies::new(|_| true).client(IpAddr::from([10, 0, 0, 1]), &headers), NOBODY);
+    }
+
+    /// RFC 7239, with its own examples.
+    #[test]
+    fn forwarded_is_read_too() {
+        let of = |lines: &[(&'static str, &str)]| {
+            let proxies = Proxies::new(|ip| ip.is_loopback() || ip == IpAddr::from([203, 0, 113, 43]));
+            let mut headers = HeaderMap::new();
+            for (name, line) in lines {
+                headers.append(*name, line.parse().unwrap());
+            }
+            proxies.client(IpAddr::from([127, 0, 0, 1]), &headers).to_string()
+        };
+        for (line, client) in [
+            ("For=\"[2001:db8:cafe::17]:4711\"", "2001:db8:cafe::17"),
+            ("for=192.0.2.60;proto=http;by=203.0.113.43", "192.0.2.60"),
+            ("for=192.0.2.43, for=198.51.100.17", "198.51.100.17"),
+            ("for=192.0.2.43, for=203.0.113.43", "192.0.2.43"),
+            ("for=\"192.0.2.43:47011\";host=\"a,b;c\"", "192.0.2.43"),
+            ("for=\"_gazonk\"", "0.0.0.0"),
+            ("for=unknown", "0.0.0.0"),
+            ("proto=http", "0.0.0.0"),
+            ("for=1.2.3.4;for=1.2.3.5", "0.0.0.0"),
+        ] {
+            assert_eq!(of(&[("forwarded", line)]), client, "{line}");
+        }
+        assert_eq!(
+            of(&[("forwarded", "for=192.0.2.43"), ("forwarded", "for=198.51.100.17")]),
+            "198.51.100.17"
+        );
+        // A proxy that writes one of them passes the other on from the client.
+        let both = |other| of(&[("forwarded", other), ("x-forwarded-for", "192.0.2.43")]);
+        assert_eq!(
+            (both("for=192.0.2.43").as_str(), both("for=10.0.0.1").as_str()),
+            ("192.0.2.43", "0.0.0.0")
+        );
     }
 }

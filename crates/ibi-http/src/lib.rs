@@ -8,6 +8,7 @@
 pub mod accept;
 pub mod asking;
 pub mod client;
+mod forwarded;
 mod limits;
 pub mod outgoing;
 pub mod paced;

@@ -1,0 +1,61 @@
+//! What proxies say of the client: `X-Forwarded-For`, and `Forwarded` (RFC 7239).
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::HeaderMap;
+
+/// Where a request passed through, the nearest first: an address, or nothing where it cannot be
+/// read.
+pub(super) type Hops = Vec<Option<IpAddr>>;
+
+/// What `X-Forwarded-For` says; nothing if the header is not there.
+pub(super) fn x_forwarded_for(headers: &HeaderMap) -> Option<Hops> {
+    let lines = lines(headers, "x-forwarded-for")?;
+    let hops = lines.iter().flat_map(|line| line.split(',')).map(str::trim);
+    Some(hops.filter(|hop| !hop.is_empty()).map(address).rev().collect())
+}
+
+/// What `Forwarded` says; nothing if the header is not there.
+pub(super) fn forwarded(headers: &HeaderMap) -> Option<Hops> {
+    let lines = lines(headers, "forwarded")?;
+    let elements = lines.iter().flat_map(|line| split(line, ','));
+    let hops = elements.filter(|element| !element.is_empty()).map(|element| {
+        let pairs = split(element, ';').into_iter().filter_map(|pair| pair.split_once('='));
+        let mut named = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+        match (named.next(), named.next()) {
+            (Some((_, node)), None) => address(unquoted(node.trim())),
+            _ => None,
+        }
+    });
+    Some(hops.rev().collect())
+}
+
+/// The lines of a header. One that is no text is nonsense, and nothing that may be left out.
+fn lines<'a>(headers: &'a HeaderMap, name: &str) -> Option<Vec<&'a str>> {
+    let lines: Vec<&str> = headers.get_all(name).iter().map(|line| line.to_str().unwrap_or("?")).collect();
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// An address, with or without a port: some proxies write one.
+fn address(hop: &str) -> Option<IpAddr> {
+    let inside = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']'));
+    let found = match inside {
+        Some(inside) => inside.parse::<std::net::Ipv6Addr>().ok().map(IpAddr::V6),
+        None => hop.parse().ok().or_else(|| Some(hop.parse::<SocketAddr>().ok()?.ip())),
+    };
+    found.map(|ip| ip.to_canonical())
+}
+
+/// Splits at a sign outside of quotes.
+fn split(text: &str, sign: char) -> Vec<&str> {
+    let mut quoted = false;
+    let is_sign = |c: char| {
+        quoted ^= c == '"';
+        c == sign && !quoted
+    };
+    text.split(is_sign).map(str::trim).collect()
+}
+
+fn unquoted(text: &str) -> &str {
+    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
+}
