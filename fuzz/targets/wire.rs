@@ -2,7 +2,7 @@
 //! panics, and what is read can be written and read again.
 #![no_main]
 
-use ibi_protocol::analysis::{Answer, ArchiveId, Asked, Decision, Said, Wanted, check, decide};
+use ibi_protocol::analysis::{Answer, ArchiveId, Asked, Decision, MOST_ROUNDS, Said, Wanted, check, decide};
 use ibi_protocol::{FilePath, LabelLink, Limits, Pairs, PersistentUrl, Relation, Request, Verbs, words};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -11,6 +11,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let written = pairs.to_string();
         let again = Pairs::read(written.as_bytes(), &Limits::default()).expect("what was written");
         assert_eq!(again.to_string(), written, "a list of pairs comes back");
+    }
+    if let Some((evidence, _)) = ibi_store::registry::Evidence::read(bytes, 0) {
+        assert!(evidence.depositor.is_none_or(|name| name.len() <= 255), "bounded");
     }
     if let Ok(Some(path)) = FilePath::new(bytes) {
         assert!(!path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".."));
@@ -53,13 +56,32 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 fn resolve(pairs: &Pairs) {
     const LABEL: &str = "8JMKD3MGP8W/35MMLL8";
     let service = "a.br/b/2009/02.16.17.46".parse().expect("a label");
-    for verbs in ["", "GetLastEdition", "GetTranslation", "GetMetadata(oai_dc)"] {
+    for verbs in [
+        "",
+        "GetLastEdition",
+        "GetTranslation",
+        "GetMetadata(oai_dc)",
+        "GetTranslation GetLastEdition GetMetadata GetTranslation",
+    ] {
         let mut wanted = Wanted::new(LABEL.parse().expect("a label"));
         wanted.verbs = Verbs::parse(verbs).expect("verbs");
         let hosts = ["b.a.br".to_owned()];
         let asked = Asked { label: &wanted.label, verbs: &wanted.verbs, service: &service, hosts: &hosts };
         let said = Said::from(check(pairs, &asked));
-        let decision = decide(&[Answer { archive: ArchiveId(1), said }], &wanted);
+        let answers =
+            [Answer { archive: ArchiveId(1), said: said.clone() }, Answer { archive: ArchiveId(2), said }];
+        // The same answers again and again: a question is never repeated, and every resolution ends.
+        let mut decision = decide(&answers[..1], &wanted);
+        while let Decision::AskAgain(again) = &decision {
+            let next = wanted.next(again);
+            assert!(next.round <= MOST_ROUNDS, "too many rounds");
+            assert!(
+                next.asked.len() == wanted.asked.len() || !next.asked.contains(&again.question),
+                "repeated"
+            );
+            wanted = next;
+            decision = decide(&answers, &wanted);
+        }
         if let Decision::Found(found) = decision {
             let url = found.url.to_ascii_lowercase();
             let rest = url.strip_prefix("http://b.a.br").or(url.strip_prefix("https://b.a.br"));

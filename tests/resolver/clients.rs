@@ -57,6 +57,28 @@ fn nonsense_does_not_make_the_proxy_of_a_client() {
     assert!(location(&server.get_with(&path, "X-Forwarded-For: 127.0.0.9:4711\r\n")).ends_with("/doc/a.txt"));
 }
 
+/// Clause 4.2 step 6: all lines of `Accept-Language` together (RFC 9110 5.3).
+#[test]
+fn every_line_of_accept_language_counts() {
+    let archive = Scripted::new(SERVICE, |question, at| {
+        if question.value("parsedibiurl.ibi") != IBI {
+            return String::new();
+        }
+        let offer = |language: &str| {
+            let relation = format!(".translation({language})");
+            format!("url{relation} http://{at}/{language}\r\nstate{relation} Original\r\n")
+        };
+        format!("ibi {{rep {IBI}}}\r\n{}{}", offer("pt"), offer("en"))
+    });
+    let resolver = Resolver::new();
+    let server = resolver.serve();
+    archive.come(&resolver);
+    let lines = "Accept-Language: en;q=0.5\r\nAccept-Language: pt\r\n";
+    assert!(location(&server.get_with(&format!("{URL}+"), lines)).ends_with("/pt"));
+    let page = server.get_with("/no/label", "Accept-Language: de\r\nAccept-Language: pt\r\n").text();
+    assert!(page.contains("<html lang=\"pt\">"), "pages too: {page}");
+}
+
 /// Clause 3.4: the language preference and the wish for the original are never passed on, nor is anything else of a client.
 #[test]
 fn what_a_client_reads_and_requires_is_nobodys_business() {

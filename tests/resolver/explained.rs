@@ -17,7 +17,7 @@ fn an_explanation_tells_who_was_asked_what_they_said_and_why() {
     assert_eq!((json.status, json.header("location")), (200, ""));
     let json = json.json();
     assert_eq!((&json["status"], &json["location"]), (&302.into(), &to.as_str().into()));
-    assert_eq!(json["persistent"], format!("{PUBLIC}{url}?explain"));
+    assert_eq!(json["persistent"], format!("{PUBLIC}{url}"));
     let round = &json["rounds"][0];
     assert_eq!(round["question"], format!("{first}!"));
     let query = round["query"].as_str().unwrap();
@@ -37,10 +37,7 @@ fn an_explanation_tells_who_was_asked_what_they_said_and_why() {
     let text = server.get_with(&format!("{url}?explain"), "Accept: text/plain\r\n");
     assert_eq!((text.status, text.header("content-type")), (200, "text/plain; charset=utf-8"));
     let text = text.text();
-    assert!(
-        text.starts_with(&format!("{PUBLIC}{url}?explain\n")) && text.ends_with(&format!("-> {to}\n")),
-        "{text}"
-    );
+    assert!(text.starts_with(&format!("{PUBLIC}{url}\n")) && text.ends_with(&format!("-> {to}\n")), "{text}");
     for word in [&a.service, &b.service, &archives[1].at, "302: ", " ms"] {
         assert!(text.contains(word), "{word}: {text}");
     }
@@ -52,10 +49,17 @@ fn an_explanation_tells_who_was_asked_what_they_said_and_why() {
             "{page}"
         );
     }
-    // It is ours: what belongs to the item is passed on without it; with a value it belongs to the item.
-    let json = server.get_with(&format!("/{first}?a=1&explain&b"), "Accept: application/json\r\n").json();
+    // D33: alone it is ours; beside other pairs `ibiurl.explain=yes` is; anything else belongs to the item.
+    let beside = format!("/{first}?a=1&ibiurl.explain=yes&b");
+    let json = server.get_with(&beside, "Accept: application/json\r\n").json();
     assert!(json["location"].as_str().unwrap().ends_with("/doc/a.txt?a=1&b"), "{json}");
-    assert!(location(&server.get(&format!("/{first}?explain=1"))).ends_with("?explain=1"));
+    for items in ["explain=1", "a=1&explain&b", "explain=yes"] {
+        assert!(location(&server.get(&format!("/{first}?{items}"))).ends_with(&format!("?{items}")));
+    }
+    assert_eq!(server.get(&format!("/{first}?ibiurl.explain=maybe")).status, 400);
+    // 4.1: what stands before a label is read, and never printed.
+    let text = server.get_with(&format!("/goto/{first}?explain"), "Accept: text/plain\r\n").text();
+    assert!(text.starts_with(&format!("{PUBLIC}/{first}\n")), "{text}");
     // What is not found is explained, too.
     let text = server.get_with("/8JMKD3MGP8W/34PGRBS?explain", "Accept: text/plain\r\n").text();
     assert!(text.contains("404: every Archive answered, and none has it (4.3)"), "{text}");

@@ -19,13 +19,18 @@ impl Question {
     /// The query, as it came.
     pub(super) fn query(&self) -> &str {
         let target = self.0.split(' ').nth(1).unwrap();
-        target.split_once('?').unwrap().1
+        target.split_once('?').map_or("", |(_, query)| query)
+    }
+
+    /// Whether it is for the service, and not for anything else that our own Archives have.
+    fn is_for_service(&self) -> bool {
+        !self.query().is_empty()
     }
 
     /// The value of a pair, as it came; or nothing.
     pub(super) fn value(&self, name: &str) -> &str {
         let pairs: BTreeMap<&str, &str> =
-            self.query().split('&').map(|pair| pair.split_once('=').unwrap()).collect();
+            self.query().split('&').filter_map(|pair| pair.split_once('=')).collect();
         pairs.get(name).copied().unwrap_or_default()
     }
 }
@@ -35,6 +40,8 @@ pub(super) struct Scripted {
     pub(super) at: String,
     pub(super) service: String,
     asked: Arc<Mutex<Vec<Question>>>,
+    /// How answers name the service.
+    forms: Arc<Mutex<String>>,
 }
 
 impl Scripted {
@@ -43,8 +50,9 @@ impl Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let archive = Self { at: at.clone(), service: service.to_owned(), asked: Arc::clone(&asked) };
-        let service = archive.service.clone();
+        let forms = Arc::new(Mutex::new(format!("rep {service}")));
+        let told = Arc::clone(&forms);
+        let archive = Self { at: at.clone(), service: service.to_owned(), asked: Arc::clone(&asked), forms };
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -61,10 +69,18 @@ impl Scripted {
                     _ => match answer(&question, &at) {
                         said if said.is_empty() => said,
                         said => format!(
-                            "archiveaddress {at}\r\nibi.archiveservice {{rep {service}}}\r\nibi.platformsoftware {{}}\r\n{said}"
+                            "archiveaddress {at}\r\nibi.archiveservice {{{}}}\r\nibi.platformsoftware {{}}\r\n{said}",
+                            told.lock().unwrap()
                         ),
                     },
                 };
+                if !question.is_for_service() {
+                    let _ = write!(
+                        stream,
+                        "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    );
+                    continue;
+                }
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n";
                 let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len());
             }
@@ -77,6 +93,12 @@ impl Scripted {
         Self::new(service, move |question, at| {
             if question.value("parsedibiurl.ibi") == ibi { item(ibi, at, path) } else { String::new() }
         })
+    }
+
+    /// The same under another form, which its answers tell too.
+    pub(super) fn also_known_as(self, ibip: &str) -> Self {
+        self.forms.lock().unwrap().push_str(&format!(" ibip {ibip}"));
+        self
     }
 
     /// Registers it and tells the resolver that it is on line.

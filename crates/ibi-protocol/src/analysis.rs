@@ -22,19 +22,22 @@
 //! ```
 
 mod check;
-mod choice;
 mod claims;
 mod decision;
+mod editions;
 mod languages;
+mod plan;
 mod round;
+mod trail;
 
 use ibi_id::Label;
 
 pub use check::{Asked, CheckError, Live, Offer, Offered, check};
 pub use decision::{
-    AskAgain, Claimed, Decision, Endless, Found, KnownCopy, NotFound, Question, Suspects, Tombstone, Why,
+    Claimed, Decision, Endless, Found, KnownCopy, NotFound, Question, Suspects, Tombstone, Why,
 };
 pub use languages::AcceptedLanguages;
+pub use trail::{AskAgain, Trail};
 
 use crate::file_path::FilePath;
 use crate::persistent::PersistentUrl;
@@ -42,7 +45,7 @@ use crate::verb::Verbs;
 use round::Round;
 
 /// The most rounds of questions to all Archives in one resolution, of whatever kind (4.2 step 5).
-pub const MOST_ROUNDS: u32 = 8;
+pub const MOST_ROUNDS: u32 = 32;
 
 /// The caller's number for an Archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,6 +102,8 @@ pub struct Wanted {
     pub round: u32,
     /// What the answers of this round are for.
     pub purpose: Purpose,
+    /// How the question came about, and what else may be tried.
+    pub trail: Trail,
     /// Whether the time is over in which a better answer is waited for, after the first that will do. (Once the deadline
     /// is over, nobody is [`Said::Waiting`].)
     pub grace_over: bool,
@@ -117,6 +122,13 @@ pub enum Purpose {
         /// What was not there.
         missed: Question,
     },
+    /// The last edition was removed: to find the last one before it that lives (4.3).
+    LastLiving {
+        /// Who says that it was removed, and since when.
+        tombstones: Vec<(ArchiveId, Tombstone)>,
+        /// The last one that is known to live so far.
+        living: Question,
+    },
 }
 
 impl Wanted {
@@ -131,6 +143,7 @@ impl Wanted {
             asked: Vec::new(),
             round: 1,
             purpose: Purpose::Find,
+            trail: Trail::default(),
             grace_over: false,
         }
     }
@@ -148,19 +161,25 @@ impl Wanted {
 
     /// What is wanted in the round that a decision leads to.
     pub fn next(&self, again: &AskAgain) -> Self {
+        let AskAgain { question, why: _, purpose, trail } = again.clone();
         let mut asked = self.asked.clone();
-        let purpose = match again.why {
-            Why::Claims => Purpose::Recount,
-            Why::Offers => Purpose::NameOffers { missed: self.question() },
-            _ => Purpose::Find,
-        };
         if purpose != Purpose::Recount {
             asked.push(self.question());
         }
-        let Question { label, verbs, file } = again.question.clone();
+        let Question { label, verbs, file } = question;
         let (original, languages) = (self.original, self.languages.clone());
         let round = self.round.saturating_add(1);
-        Self { label, verbs, file, original, languages, asked, round, purpose, grace_over: false }
+        Self { label, verbs, file, original, languages, asked, round, purpose, trail, grace_over: false }
+    }
+
+    /// The same question once more, so that the claims of the original count (4.2 step 3).
+    pub fn recount(&self) -> Self {
+        self.next(&self.again())
+    }
+
+    fn again(&self) -> AskAgain {
+        let (question, trail) = (self.question(), self.trail.clone());
+        AskAgain { question, why: Why::Claims, purpose: Purpose::Recount, trail }
     }
 }
 

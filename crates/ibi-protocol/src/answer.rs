@@ -17,19 +17,40 @@ pub const PROPERTIES: [&str; 5] = ["contenttype", "ibi", "state", "timestamp", "
 const ALWAYS: [&str; 5] =
     ["archiveaddress", "ibi", "ibi.alias", "ibi.archiveservice", "ibi.platformsoftware"];
 
+/// Names the items of which the spelling asked for is canonical, each in braces (1.3). It comes instead of a URL.
+pub const ALTERNATIVES: &str = "ibi.alternatives";
+
+/// The `state` of a label that is reserved for a draft (3.4).
+pub const RESERVED: &str = "Reserved";
+
 /// Leaves of an answer what the verbs ask for (3.4): the pairs of the relation that they spell, the `ibi` of its
-/// leading parts, and what says who answers and about which item. A removed item's answer is the same for all verbs.
+/// leading parts, where its editions go on, and what says who answers and about which item. Of a removed item stay the
+/// tombstone, its next edition and its translations.
 pub fn filter(mut pairs: Pairs, verbs: &Verbs) -> Pairs {
+    let wanted = &verbs.relation;
+    let (has_edition, has_translation) = (
+        wanted.parts().contains(&Part::LastEdition),
+        wanted.parts().iter().any(|part| matches!(part, Part::Translation(_))),
+    );
     if pairs.get("state") == Some(State::Deleted.as_str()) {
-        pairs.retain(|name, _| ALWAYS.contains(&name) || matches!(name, "state" | "timestamp"));
+        pairs.retain(|name, _| match name {
+            "state" | "timestamp" => true,
+            "ibi.nextedition" => has_edition,
+            _ if ALWAYS.contains(&name) => true,
+            _ => has_translation && is_translation(name),
+        });
         return pairs;
     }
-    let wanted = &verbs.relation;
+    let before = wanted.before_last_edition().unwrap_or_default();
     let leading: Vec<Relation> = wanted.leading().collect();
+    let is_reserved = pairs.get("state") == Some(RESERVED);
     pairs.retain(|name, _| match name {
         _ if ALWAYS.contains(&name) => true,
         "urlkey" => true,
-        "ibi.nextedition" => wanted.parts().contains(&Part::LastEdition),
+        "ibi.nextedition" => has_edition,
+        ALTERNATIVES => true,
+        "state" if is_reserved => true,
+        _ if !before.is_empty() && next_edition_of(name).is_some_and(|of| before.takes(&of)) => true,
         _ => property(name).is_some_and(|(property, offered)| {
             wanted.takes(&offered) || property == "ibi" && leading.iter().any(|part| part.takes(&offered))
         }),
@@ -46,6 +67,19 @@ pub fn property(name: &str) -> Option<(&'static str, Relation)> {
     PROPERTIES.into_iter().find_map(|property| {
         let relation = name.strip_prefix(property)?;
         Some((property, Relation::parse(relation).ok()?))
+    })
+}
+
+/// The P of `ibi P.nextedition` (3.4): nothing, or a translation.
+pub fn next_edition_of(name: &str) -> Option<Relation> {
+    let relation = Relation::parse(name.strip_prefix("ibi")?.strip_suffix(".nextedition")?).ok()?;
+    matches!(relation.parts(), [] | [Part::Translation(_)]).then_some(relation)
+}
+
+/// Whether a pair names a translation of the item itself.
+fn is_translation(name: &str) -> bool {
+    property(name).is_some_and(|(property, relation)| {
+        property == "ibi" && matches!(relation.parts(), [Part::Translation(_)])
     })
 }
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use ibi_id::{Label, ParseError};
 
+use crate::answer::ALTERNATIVES;
 use crate::pairs::{Pairs, PairsError, words};
 use crate::shown::shown;
 
@@ -33,6 +34,12 @@ impl Forms {
         let words: Vec<&str> =
             self.0.iter().flat_map(|label| [label.form().name(), label.spelling()]).collect();
         pairs.push_words(name, &words);
+    }
+
+    /// Puts items that one spelling is canonical for into an answer: each in braces, in braces (1.3).
+    pub fn push_alternatives(items: &[Forms], pairs: &mut Pairs) {
+        let each: Vec<String> = items.iter().map(|item| format!("{{{item}}}")).collect();
+        pairs.push_list(ALTERNATIVES, &each.join(" "));
     }
 }
 

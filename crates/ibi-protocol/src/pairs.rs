@@ -122,6 +122,11 @@ impl Pairs {
         self.0.push((named(name.into()), Value::new(words.join(" "), true)));
     }
 
+    /// Adds a pair whose value is a list of lists, `{{…} {…}}`: labels and names of forms, which need no encoding.
+    pub(crate) fn push_list(&mut self, name: impl Into<String>, list: &str) {
+        self.0.push((named(name.into()), Value::new(list.to_owned(), true)));
+    }
+
     /// The value of the first pair of that name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())

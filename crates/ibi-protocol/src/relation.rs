@@ -135,6 +135,12 @@ impl Relation {
         (1..self.0.len()).rev().map(|length| Self(self.0[..length].to_vec()))
     }
 
+    /// What stands before `.lastedition`, if that is in it: nothing, or a translation (3.4).
+    pub fn before_last_edition(&self) -> Option<Relation> {
+        let at = self.0.iter().position(|part| *part == Part::LastEdition)?;
+        Some(Self(self.0[..at].to_vec()))
+    }
+
     /// What is left to ask of the item that a leading part leads to (4.2 step 5): the steps after it, and before them
     /// the metadata in the format that the leading part had, for a format is no item of its own. `None` if this
     /// relation does not begin so.

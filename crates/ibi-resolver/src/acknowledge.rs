@@ -136,7 +136,7 @@ mod tests {
     use ibi_protocol::{ContentType, SentUrl};
 
     use super::*;
-    use crate::archive::Standing;
+    use crate::archive::{ArchivePlatform, Standing};
     use crate::ask::AskFailed;
 
     /// An Archive 1 that never receives anything; all others do at once.
@@ -165,6 +165,7 @@ mod tests {
             registered: 0,
             changed: 0,
             email: None,
+            platform: ArchivePlatform::default(),
         })
     }
 

@@ -22,6 +22,19 @@ pub struct Archive {
     pub changed: i64,
     /// Whom to write to, as it said itself.
     pub email: Option<String>,
+    /// What else it said of itself when it came on line (3.3).
+    pub platform: ArchivePlatform,
+}
+
+/// What an Archive says of its machine and software when it comes on line (3.3).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ArchivePlatform {
+    /// `archiveip`.
+    pub ip: Option<String>,
+    /// `archiveprotocol`.
+    pub protocol: Option<String>,
+    /// `archiveplatformversion`.
+    pub version: Option<String>,
 }
 
 /// How an Archive stands with the resolver (3.3, D21).

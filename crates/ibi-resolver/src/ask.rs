@@ -18,6 +18,15 @@ pub trait Ask: Send + Sync + 'static {
         archive: &Archive,
         query: &str,
     ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static;
+
+    /// Gets something at the Archive's address that is not its service: a path from its `/` on.
+    fn fetch(
+        &self,
+        _archive: &Archive,
+        _path: &str,
+    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static {
+        std::future::ready(Err(AskFailed("nothing else is asked here".to_owned())))
+    }
 }
 
 /// Why an Archive gave no answer that can be read.

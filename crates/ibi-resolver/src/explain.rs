@@ -2,7 +2,9 @@
 
 mod words;
 
-use ibi_protocol::analysis::{Answer, Decision, Offered, Said, Wanted};
+use std::collections::BTreeMap;
+
+use ibi_protocol::analysis::{Answer, Decision, Live, Offered, Said, Wanted};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -75,6 +77,9 @@ pub enum Heeded {
         /// Its next edition.
         #[serde(skip_serializing_if = "Option::is_none")]
         next_edition: Option<String>,
+        /// The next editions of its translations, by their modifiers.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        translated_next: BTreeMap<String, String>,
     },
     /// The item was removed.
     Deleted {
@@ -83,6 +88,22 @@ pub enum Heeded {
         /// When.
         #[serde(skip_serializing_if = "Option::is_none")]
         timestamp: Option<String>,
+        /// Its next edition.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_edition: Option<String>,
+        /// Its translations.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        offers: Vec<ExplainedOffer>,
+    },
+    /// The spelling is canonical for several of its items.
+    Several {
+        /// The labels of each.
+        items: Vec<String>,
+    },
+    /// The label is reserved for a draft.
+    Reserved {
+        /// The label.
+        item: String,
     },
     /// It gave no answer that counts, or could not be asked.
     Failed {
@@ -159,26 +180,39 @@ impl Heeded {
             Said::Nothing => Heeded::Nothing,
             Said::Waiting => Heeded::Waiting,
             Said::Failed(why) => Heeded::Failed { why: why.clone() },
-            Said::Offered(Offered::Deleted(tombstone)) => {
-                Heeded::Deleted { item: tombstone.ibi.to_string(), timestamp: tombstone.timestamp.clone() }
+            Said::Offered(Offered::Deleted(tombstone)) => Heeded::Deleted {
+                item: tombstone.ibi.to_string(),
+                timestamp: tombstone.timestamp.clone(),
+                next_edition: tombstone.links.next_edition.as_ref().map(ToString::to_string),
+                offers: explained_offers(&tombstone.links),
+            },
+            Said::Offered(Offered::Several(items)) => {
+                Heeded::Several { items: items.iter().map(ToString::to_string).collect() }
             }
+            Said::Offered(Offered::Reserved(item)) => Heeded::Reserved { item: item.to_string() },
             Said::Offered(Offered::Live(live)) => Heeded::Offered {
                 item: live.item.to_string(),
-                offers: live
-                    .offers
-                    .iter()
-                    .filter(|offer| offer.url.is_some() || !offer.relation.is_empty())
-                    .map(|offer| ExplainedOffer {
-                        modifiers: offer.relation.modifiers(),
-                        ibi: offer.ibi.as_ref().map(ToString::to_string),
-                        url: offer.url.clone(),
-                        state: offer.state.map(ibi_protocol::State::as_str),
-                    })
-                    .collect(),
+                offers: explained_offers(live),
                 next_edition: live.next_edition.as_ref().map(ToString::to_string),
+                translated_next: live
+                    .translated_next
+                    .iter()
+                    .map(|(relation, next)| (relation.modifiers(), next.to_string()))
+                    .collect(),
             },
         }
     }
+}
+
+fn explained_offers(live: &Live) -> Vec<ExplainedOffer> {
+    let told = live.offers.iter().filter(|offer| offer.url.is_some() || !offer.relation.is_empty());
+    let explained = told.map(|offer| ExplainedOffer {
+        modifiers: offer.relation.modifiers(),
+        ibi: offer.ibi.as_ref().map(ToString::to_string),
+        url: offer.url.clone(),
+        state: offer.state.map(ibi_protocol::State::as_str),
+    });
+    explained.collect()
 }
 
 impl Explanation {

@@ -16,7 +16,7 @@ use ibi_id::Label;
 use ibi_protocol::analysis::ArchiveId;
 use ibi_protocol::{Key, Registration};
 use ibi_store::RegistryStore;
-use ibi_store::registry::{AlertRecord, ArchiveRow, Claim};
+use ibi_store::registry::{AlertRecord, ArchiveRow, Claim, Evidence};
 use tokio::time::Instant;
 
 use crate::archive::{Archive, Standing};
@@ -174,6 +174,9 @@ impl Registry {
                     address,
                     standing: standing.as_str().to_owned(),
                     email: Some(registration.email.clone()),
+                    ip: Some(registration.ip.to_string()),
+                    protocol: Some(registration.protocol.as_str().to_owned()),
+                    platform: Some(registration.platform_version.clone()),
                     changed: now,
                     ..row.clone()
                 }
@@ -231,6 +234,16 @@ impl Registry {
         })?;
         self.reread(&store)?;
         Ok(report)
+    }
+
+    /// The open alert for an item, if there is one.
+    pub fn open_alert(&self, item: &str) -> Result<Option<AlertRecord>, RegistryError> {
+        Ok(self.store().open_alert(item)?)
+    }
+
+    /// Adds what Archives tell of the item of an open alert.
+    pub fn add_evidence(&self, item: &str, told: &[(String, Evidence)]) -> Result<(), RegistryError> {
+        Ok(self.store().add_evidence(item, told)?)
     }
 
     /// Raises an alert, or brings the one that is open for this item up to date.

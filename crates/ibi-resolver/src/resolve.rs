@@ -12,19 +12,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibi_protocol::PersistentUrl;
-use ibi_protocol::analysis::{
-    AcceptedLanguages, AskAgain, Decision, Purpose, Suspects, Wanted, Why, suspects,
-};
+use ibi_protocol::analysis::{AcceptedLanguages, Decision, Purpose, Suspects, Wanted, suspects};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 pub use known::Known;
+pub(crate) use known::name;
 pub use outcome::Outcome;
 pub use round::{ANSWER_TIME, GRACE};
 
 use crate::acknowledge::Acknowledgments;
 use crate::alerts::{Recounts, Suspected};
+use crate::archive::Archive;
 use crate::ask::Ask;
+use crate::evidence::{RecentEvidence, gather};
 use crate::explain::Explanation;
 use crate::inclusion::Clock;
 pub(crate) use roster::Member;
@@ -53,6 +54,15 @@ pub struct Asked {
     pub goes: bool,
 }
 
+impl Asked {
+    /// The persistent URL in its one plain form, at the base that it was received with.
+    fn plain(&self) -> String {
+        let scheme = self.persistent.find("://").map_or(0, |at| at + "://".len());
+        let base = self.persistent[scheme..].find('/').map_or(self.persistent.len(), |at| scheme + at);
+        format!("{}{}", &self.persistent[..base], self.url)
+    }
+}
+
 /// What it gets.
 #[derive(Debug, Clone)]
 pub struct Resolution {
@@ -72,6 +82,7 @@ struct Inner<A, R> {
     rosters: Rosters,
     acknowledgments: Arc<Acknowledgments<A>>,
     recounts: Recounts,
+    evidence: RecentEvidence,
     late: Arc<Semaphore>,
 }
 
@@ -91,15 +102,18 @@ impl<A: Ask, R: Known> Resolver<A, R> {
             clock,
             rosters: Rosters::default(),
             recounts: Recounts::default(),
+            evidence: RecentEvidence::default(),
             late: Arc::new(Semaphore::new(MOST_LATE)),
         }))
     }
 
     /// Answers a client. What remains to be done then (late answers, the acknowledgment) is done in the background.
     pub async fn resolve(&self, asked: Asked) -> Resolution {
+        let plain = asked.plain();
         let Asked { url, persistent, languages, client, explain, goes } = asked;
         let deadline = Instant::now() + LONGEST;
-        let mut explanation = explain.then(|| Explanation::new(&persistent, Instant::now()));
+        // Printed plain, whatever stood before the label (4.1); the Archive is told what was received (3.5).
+        let mut explanation = explain.then(|| Explanation::new(&plain, Instant::now()));
         let mut wanted = Wanted::of(&url, languages);
         loop {
             let mut round = self.begin(wanted, &client, deadline, explain);
@@ -164,8 +178,7 @@ impl<A: Ask, R: Known> Resolver<A, R> {
                 this.raise(&doubted, &round.wanted, &round.roster).await;
             } else if this.0.recounts.begin(&round.wanted) {
                 // A transfer may have passed between two answers: they are asked again once before they count.
-                let again = AskAgain { question: round.wanted.question(), why: Why::Claims };
-                let wanted = round.wanted.next(&again);
+                let wanted = round.wanted.recount();
                 drop(round);
                 let mut recount = this.begin(wanted, &client, Instant::now() + ANSWER_TIME, false);
                 recount.hear_rest().await;
@@ -201,6 +214,26 @@ impl<A: Ask, R: Known> Resolver<A, R> {
             suspected.iter().for_each(|one| known.raise(one, now));
             suspected
         });
-        kept.await.unwrap_or_default()
+        let suspected = kept.await.unwrap_or_default();
+        for (one, doubted) in suspected.iter().zip(doubted) {
+            let claims = doubted.claims.iter().filter_map(|claim| roster.archive(claim.archive));
+            self.look_into(one, claims.cloned().collect(), now);
+        }
+        suspected
+    }
+
+    /// Gathers what those who claim an original tell of it, in the background.
+    fn look_into(&self, suspected: &Suspected, archives: Vec<Arc<Archive>>, now: i64) {
+        let Some(label) = suspected.item.labels().first().cloned() else { return };
+        if !self.0.evidence.begin(&label) {
+            return;
+        }
+        let (ask, known, suspected) = (Arc::clone(&self.0.ask), Arc::clone(&self.0.known), suspected.clone());
+        self.later(async move {
+            let told = gather(&ask, archives, &label, now).await;
+            if !told.is_empty() {
+                let _ = tokio::task::spawn_blocking(move || known.add_evidence(&suspected, &told)).await;
+            }
+        });
     }
 }

@@ -3,13 +3,14 @@
 mod words;
 
 use ibi_http::accept::Tongue;
-use ibi_protocol::Forms;
-use ibi_protocol::analysis::{Endless, NotFound};
+use ibi_protocol::analysis::{Endless, NotFound, Question};
+use ibi_protocol::{Forms, PersistentUrl};
 use serde::Serialize;
 
 use crate::archive::Archive;
 use crate::explain::question;
 use crate::resolve::Outcome;
+use crate::shown::AlertShown;
 
 pub use words::{Words, words};
 
@@ -40,6 +41,9 @@ pub struct Told {
     /// What there is of the item instead: the persistent URLs, without the resolver.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<String>,
+    /// A newer edition or a translation that an Archive names and nobody has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unheld: Option<String>,
     /// Where copies are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<String>,
@@ -49,6 +53,9 @@ pub struct Told {
     /// Archives that claim the original.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,
+    /// What those who claim the original tell of it, as far as it is known by now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<ClaimEvidence>,
     /// Archives that say that it was removed, and when.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<Removed>,
@@ -65,6 +72,58 @@ pub struct Removed {
     /// When, as it writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+}
+
+/// What is known of a claim of the original. How to reach who runs the Archive is for the operator only.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClaimEvidence {
+    /// The Archive that claims it.
+    pub archive: String,
+    /// Whether the label was minted under that Archive's own prefix, if it can be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_prefix: Option<bool>,
+    /// When it was deposited there, the Archive says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deposited: Option<String>,
+    /// By whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depositor: Option<String>,
+    /// How often the Original was handed over or declared, and one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    /// SHA-512 of the inventory of its last version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inventory: Option<String>,
+}
+
+impl ClaimEvidence {
+    /// What an alert has of each claim.
+    pub(crate) fn of(alert: AlertShown) -> Vec<Self> {
+        let each = alert.claims.into_iter().map(|claim| Self {
+            archive: claim.archive,
+            own_prefix: claim.own_prefix,
+            deposited: claim.deposited,
+            depositor: claim.depositor,
+            epoch: claim.epoch,
+            inventory: claim.versions.into_iter().next_back().map(|version| version.inventory),
+        });
+        each.collect()
+    }
+
+    fn to_text(&self, words: &Words) -> String {
+        let mut text = self.archive.clone();
+        let mut add = |title: &str, value: &str| text.push_str(&format!("; {title} {value}"));
+        match self.own_prefix {
+            Some(true) => add(words.minted, words.minted_here),
+            Some(false) => add(words.minted, words.minted_elsewhere),
+            None => {}
+        }
+        self.deposited.iter().for_each(|time| add(words.deposited, time));
+        self.depositor.iter().for_each(|name| add(words.depositor, name));
+        self.epoch.iter().for_each(|epoch| add(words.epoch, &epoch.to_string()));
+        self.inventory.iter().for_each(|digest| add("SHA-512", digest));
+        text
+    }
 }
 
 impl Told {
@@ -96,7 +155,8 @@ impl Told {
                     .collect(),
                 ..told("several-originals", words.alert, words.alert_detail)
             },
-            Outcome::Deleted(tombstones) => Self {
+            Outcome::Deleted { tombstones, living } => Self {
+                offered: living.iter().map(path).collect(),
                 item: tombstones.first().map(|(_, tombstone)| tombstone.ibi.to_string()),
                 removed: tombstones
                     .iter()
@@ -106,6 +166,14 @@ impl Told {
                     })
                     .collect(),
                 ..told("removed", words.removed, words.removed_detail)
+            },
+            Outcome::Ambiguous { items, asked } => Self {
+                offered: items.iter().filter_map(|item| spelled(item, asked)).collect(),
+                ..told("several-items", words.several, words.several_detail)
+            },
+            Outcome::Reserved(item) => Self {
+                item: Some(item.to_string()),
+                ..told("reserved", words.reserved, words.reserved_detail)
             },
             Outcome::NotFound(missing) => told("not-found", words.not_found, "").with(missing, words),
             Outcome::Incomplete { silent, otherwise } => {
@@ -153,6 +221,12 @@ impl Told {
                     ..self
                 }
             }
+            NotFound::Unheld { item, older } => Self {
+                detail: words.unheld.to_owned(),
+                unheld: Some(item.to_string()),
+                offered: older.iter().map(path).collect(),
+                ..self
+            },
             NotFound::Original { copies } => Self {
                 detail: words.no_original.to_owned(),
                 copies: copies.iter().map(|copy| copy.url.clone()).collect(),
@@ -167,6 +241,9 @@ impl Told {
         let mut text = format!("{}: {}\n", self.title, self.detail);
         if let Some(item) = &self.item {
             text.push_str(&format!("{}: {item}\n", words.item));
+        }
+        if let Some(unheld) = &self.unheld {
+            text.push_str(&format!("{}: {unheld}\n", words.unheld_item));
         }
         for (title, entries) in self.lists(words) {
             text.push_str(&format!("{title}:\n"));
@@ -188,11 +265,24 @@ impl Told {
             (words.copies, plain(&self.copies, true)),
             (words.silent, plain(&self.silent, false)),
             (words.claims, plain(&self.claims, false)),
+            (words.evidence, self.evidence.iter().map(|claim| (claim.to_text(words), false)).collect()),
             (words.removed_by, removed.collect()),
             (words.chain, plain(&self.chain, false)),
         ];
         lists.into_iter().filter(|(_, entries)| !entries.is_empty()).collect()
     }
+}
+
+/// A question as a persistent URL, without the resolver.
+fn path(question: &Question) -> String {
+    let Question { label, verbs, file } = question.clone();
+    PersistentUrl { label, verbs, file, original: false, passed_on: String::new() }.to_string()
+}
+
+/// What was asked for, of the item with these labels: under the spelling that is its own.
+fn spelled(item: &Forms, asked: &PersistentUrl) -> Option<String> {
+    let own = item.labels().iter().find(|label| **label == asked.label).or(item.labels().first())?;
+    Some(PersistentUrl { label: own.clone(), ..asked.clone() }.to_string())
 }
 
 fn service(archive: &Archive) -> String {

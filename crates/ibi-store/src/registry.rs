@@ -2,6 +2,7 @@
 
 mod alerts;
 mod archives;
+mod evidence;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,9 +14,18 @@ use crate::{KeepError, disk};
 
 pub use alerts::{AlertRecord, Claim, MOST_CLAIMS, MOST_OPEN, Resolved};
 pub use archives::{ArchiveRow, MOST_ARCHIVES};
+pub use evidence::{Evidence, MAX_EVIDENCE_VERSIONS, VersionDigest};
 
 /// The form of the tables.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
+
+/// From form 1 to form 2: what an Archive says of itself when it comes on line (3.3), and the evidence of alerts.
+const TO_FORM_2: &str = "
+    ALTER TABLE archive ADD COLUMN ip TEXT;
+    ALTER TABLE archive ADD COLUMN protocol TEXT;
+    ALTER TABLE archive ADD COLUMN platform TEXT;
+    UPDATE form SET form = 2;
+";
 
 const TABLES: &str = "
     CREATE TABLE form (form BIGINT NOT NULL);
@@ -23,7 +33,7 @@ const TABLES: &str = "
     CREATE TABLE archive (
         id BIGINT PRIMARY KEY, canonical TEXT NOT NULL UNIQUE, service TEXT NOT NULL, key_hash TEXT NOT NULL,
         address TEXT, hosts TEXT NOT NULL, standing TEXT NOT NULL, registered BIGINT NOT NULL, changed BIGINT NOT NULL,
-        email TEXT, turn BIGINT NOT NULL, asked BIGINT, confirmed BIGINT);
+        email TEXT, turn BIGINT NOT NULL, asked BIGINT, confirmed BIGINT, ip TEXT, protocol TEXT, platform TEXT);
     CREATE TABLE alert (
         id BIGINT PRIMARY KEY, item TEXT NOT NULL, claims TEXT NOT NULL, first_seen BIGINT NOT NULL,
         last_seen BIGINT NOT NULL, times BIGINT NOT NULL, resolved BIGINT, resolved_by TEXT, note TEXT);
@@ -83,16 +93,29 @@ impl RegistryStore {
         if !path.exists() {
             return Err(RegistryError::Missing { path: path.to_owned() });
         }
-        let store = Self::connect(path)?;
+        let mut store = Self::connect(path)?;
         let tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'form'";
         if store.connection.query_row(tables, [], |row| row.get::<_, i64>(0))? == 0 {
             return Err(RegistryError::Unfinished { path: path.to_owned() });
         }
-        let form: i64 = store.connection.query_row("SELECT form FROM form", [], |row| row.get(0))?;
-        if form != FORM {
+        if store.form()? == 1 {
+            // Looked at again within the transaction: another process may have been faster.
+            store.change(|transaction| -> Result<_, RegistryError> {
+                let form: i64 = transaction.query_row("SELECT form FROM form", [], |row| row.get(0))?;
+                if form == 1 {
+                    transaction.execute_batch(TO_FORM_2)?;
+                }
+                Ok(())
+            })?;
+        }
+        if store.form()? != FORM {
             return Err(RegistryError::Newer { path: path.to_owned() });
         }
         Ok(store)
+    }
+
+    fn form(&self) -> Result<i64, RegistryError> {
+        Ok(self.connection.query_row("SELECT form FROM form", [], |row| row.get(0))?)
     }
 
     fn connect(path: &Path) -> Result<Self, RegistryError> {

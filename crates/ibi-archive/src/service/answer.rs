@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ibi_id::Label;
-use ibi_protocol::{Pairs, Part, Relation, UrlRequest};
+use ibi_protocol::{Forms, Pairs, Part, Relation, UrlRequest};
 use ibi_store::journal::State;
 
 use crate::ArchiveError;
@@ -30,14 +30,10 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
     let (holding, role) = match holdings.find(label) {
         Ok(found) => found,
         // Also one whose object is missing: this Archive cannot serve it.
-        Err(
-            ArchiveError::Unknown { .. }
-            | ArchiveError::Dropped { .. }
-            | ArchiveError::Lost { .. }
-            | ArchiveError::Ambiguous { .. },
-        ) => {
+        Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }) => {
             return Ok(Pairs::new());
         }
+        Err(ArchiveError::Ambiguous { paths, .. }) => return several(holdings, label, &paths, asked),
         Err(error) => return Err(error),
     };
     let from = Led::new(holding, role);
@@ -139,6 +135,31 @@ fn all_offers(holdings: &Holdings, from: &Led) -> Result<Offers, ArchiveError> {
         all.elsewhere.extend(offers.elsewhere);
     }
     Ok(all)
+}
+
+/// The items of which the spelling asked for is canonical, each under the spelling that is its own (clause 1.3).
+fn several(
+    holdings: &Holdings,
+    label: &str,
+    paths: &[String],
+    asked: &Asked<'_>,
+) -> Result<Pairs, ArchiveError> {
+    let mut items = Vec::new();
+    for path in paths {
+        let item = holdings.item(path)?.item;
+        let all = item.labels.iter().chain(item.aliases.iter().map(String::as_str));
+        // The label that is meant comes first: it may be an alias.
+        let (meant, others): (Vec<&str>, Vec<&str>) = all.partition(|own| is_same(own, label));
+        items.push(Forms::new(meant.into_iter().chain(others).filter_map(|own| own.parse::<Label>().ok())));
+    }
+    let mut pairs = Pairs::new();
+    pairs.push("archiveaddress", &asked.address.archive);
+    push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().service);
+    pairs.push("ibi.platformsoftware", "");
+    Forms::new(label.parse::<Label>().ok()).push_to(&mut pairs, "ibi");
+    Forms::push_alternatives(&items, &mut pairs);
+    pairs.sort();
+    Ok(pairs)
 }
 
 /// The pairs of one relation; whether it has a URL.

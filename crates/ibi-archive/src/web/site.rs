@@ -200,8 +200,12 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
         | ArchiveError::NoHandover { .. }
         | ArchiveError::NoSuchLink { .. }
         | ArchiveError::SeveralLinks { .. }
-        | ArchiveError::NotHandedOver(_)
-        | ArchiveError::Ambiguous { .. } => Problem::conflict(error.to_string()),
+        | ArchiveError::NotHandedOver(_) => Problem::conflict(error.to_string()),
+        // Clause 1.3: a spelling that is canonical for several items is answered with their names.
+        ArchiveError::Ambiguous { .. } => {
+            let status = http::StatusCode::MULTIPLE_CHOICES;
+            Problem::new(status, "several-items", "Several items have this identifier", error.to_string())
+        }
         ArchiveError::Keep(_) | ArchiveError::Io { .. } | ArchiveError::DamagedObject { .. } => {
             tracing::error!(%error, "failed");
             Problem::internal()

@@ -6,11 +6,11 @@ use std::net::Ipv6Addr;
 use ibi_id::Label;
 
 use super::Tombstone;
-use crate::answer::{ContentType, State, property};
+use crate::answer::{ALTERNATIVES, ContentType, RESERVED, State, next_edition_of, property};
 use crate::forms::Forms;
 use crate::key::is_key;
-use crate::pairs::Pairs;
-use crate::relation::Relation;
+use crate::pairs::{Pairs, words};
+use crate::relation::{Part, Relation};
 use crate::shown::shown;
 use crate::verb::Verbs;
 
@@ -18,6 +18,8 @@ use crate::verb::Verbs;
 const LONGEST_URL: usize = 8192;
 /// The most relations that are read of an answer: more than there are languages.
 const MOST_RELATIONS: usize = 256;
+/// The most items of one canonical spelling that are read of an answer.
+const MAX_ALTERNATIVES: usize = 16;
 
 /// What was asked, and of whom.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,10 @@ pub enum Offered {
     Live(Live),
     /// The Archive held the item, which was removed.
     Deleted(Tombstone),
+    /// The spelling that was asked for is canonical for several items of the Archive (1.3): the labels of each.
+    Several(Vec<Forms>),
+    /// The label is reserved for a draft (3.4).
+    Reserved(Forms),
 }
 
 /// What an Archive says of an item that it holds. Only [`check()`] makes it.
@@ -52,6 +58,8 @@ pub struct Live {
     pub alias: Option<Label>,
     /// `ibi.nextedition`.
     pub next_edition: Option<Forms>,
+    /// `ibi P.nextedition`, P being a translation: where its chain of editions goes on beyond what is held (3.4).
+    pub translated_next: Vec<(Relation, Forms)>,
     /// What it knows of each relation, the item itself among them.
     pub offers: Vec<Offer>,
     /// `urlkey`: without it there is nothing to acknowledge.
@@ -78,8 +86,17 @@ pub struct Offer {
 
 impl Live {
     /// Whether these forms are of the item itself.
-    pub(super) fn is(&self, forms: &Forms) -> bool {
+    pub(crate) fn is(&self, forms: &Forms) -> bool {
         forms.labels().iter().any(|label| self.item.hold(label) || self.alias.as_ref() == Some(label))
+    }
+
+    /// `ibi P.nextedition`: where the editions of what P leads to go on.
+    pub(super) fn next_of(&self, leading: &[Part]) -> Option<&Forms> {
+        if leading.is_empty() {
+            return self.next_edition.as_ref();
+        }
+        let is_it = |(relation, _): &&(Relation, Forms)| relation.parts() == leading;
+        self.translated_next.iter().find(is_it).map(|(_, forms)| forms)
     }
 }
 
@@ -107,17 +124,68 @@ pub fn check(pairs: &Pairs, asked: &Asked<'_>) -> Result<Option<Offered>, CheckE
     if !service.hold(asked.service) {
         return Err(CheckError::OtherArchive { given: shown(&service.to_string()) });
     }
-    if is_removed {
-        let timestamp = pairs.get("timestamp").map(str::to_owned);
-        return Ok(Some(Offered::Deleted(Tombstone { ibi: item, timestamp })));
+    if let Some(list) = pairs.get(ALTERNATIVES) {
+        return alternatives(list, asked).map(|items| Some(Offered::Several(items)));
     }
-    Ok(Some(Offered::Live(Live {
+    if pairs.get("state") == Some(RESERVED) {
+        return Ok(Some(Offered::Reserved(item)));
+    }
+    let mut links = Live {
         alias,
         next_edition: forms(pairs, "ibi.nextedition")?.filter(|forms| !forms.labels().is_empty()),
-        offers: offers(pairs, &item, asked)?,
+        translated_next: translated_next(pairs, asked)?,
+        offers: Vec::new(),
         urlkey: pairs.get("urlkey").filter(|key| is_key(key)).map(str::to_owned),
-        item,
-    })))
+        item: item.clone(),
+    };
+    if is_removed {
+        let timestamp = pairs.get("timestamp").map(str::to_owned);
+        // A tombstone has no URLs, and `state` and `timestamp` are its own.
+        links.offers = offers(pairs, &item, asked, true)?;
+        links.urlkey = None;
+        return Ok(Some(Offered::Deleted(Tombstone { ibi: item, timestamp, links: Box::new(links) })));
+    }
+    links.offers = offers(pairs, &item, asked, false)?;
+    Ok(Some(Offered::Live(links)))
+}
+
+/// The items of which the spelling asked for is canonical: each in braces, `{{rep …} {rep …}}`.
+fn alternatives(list: &str, asked: &Asked<'_>) -> Result<Vec<Forms>, CheckError> {
+    let wrong = |why: String| CheckError::value(ALTERNATIVES, why);
+    let each = words(list).map_err(|why| wrong(why.to_string()))?;
+    if !(2..=MAX_ALTERNATIVES).contains(&each.len()) {
+        return Err(wrong(format!("it names {} items, not 2 to {MAX_ALTERNATIVES}", each.len())));
+    }
+    let read = |item: &str| match item.parse::<Forms>() {
+        Ok(item) if item.hold(asked.label) => Ok(item),
+        Ok(item) => Err(CheckError::OtherItem { given: shown(&item.to_string()) }),
+        Err(why) => Err(wrong(why.to_string())),
+    };
+    each.into_iter().map(read).collect()
+}
+
+/// `ibi P.nextedition` for the leading parts P before `.lastedition` in what was asked.
+fn translated_next(pairs: &Pairs, asked: &Asked<'_>) -> Result<Vec<(Relation, Forms)>, CheckError> {
+    let mut found = Vec::new();
+    let Some(before) = asked.verbs.relation.before_last_edition().filter(|before| !before.is_empty()) else {
+        return Ok(found);
+    };
+    for (name, value) in pairs.iter() {
+        let Some(relation) = next_edition_of(name).filter(|relation| before.takes(relation)) else {
+            continue;
+        };
+        if found.len() == MOST_RELATIONS {
+            return Err(CheckError::TooMany { most: MOST_RELATIONS });
+        }
+        let forms: Forms = value
+            .as_str()
+            .parse()
+            .map_err(|why: crate::forms::FormsError| CheckError::value("ibi", why.to_string()))?;
+        if !forms.labels().is_empty() {
+            found.push((relation, forms));
+        }
+    }
+    Ok(found)
 }
 
 fn forms(pairs: &Pairs, name: &'static str) -> Result<Option<Forms>, CheckError> {
@@ -133,12 +201,19 @@ fn alias(value: &str) -> Option<Label> {
     value.parse().ok().or_else(forms)
 }
 
-fn offers(pairs: &Pairs, item: &Forms, asked: &Asked<'_>) -> Result<Vec<Offer>, CheckError> {
+fn offers(
+    pairs: &Pairs,
+    item: &Forms,
+    asked: &Asked<'_>,
+    is_removed: bool,
+) -> Result<Vec<Offer>, CheckError> {
     let wanted = &asked.verbs.relation;
     let leading: Vec<Relation> = wanted.leading().collect();
     let mut found: BTreeMap<Relation, BTreeMap<&'static str, &str>> = BTreeMap::new();
     for (name, value) in pairs.iter() {
-        if let Some((property, relation)) = property(name) {
+        if let Some((property, relation)) = property(name)
+            && (!is_removed || property == "ibi" && !relation.is_empty())
+        {
             found.entry(relation).or_default().entry(property).or_insert(value.as_str());
         }
     }
@@ -197,6 +272,10 @@ fn safe(url: &str, hosts: &[String]) -> Result<(), CheckError> {
     }
     if !url.bytes().all(|c| c.is_ascii_graphic() && !b"\\\"<>`".contains(&c)) {
         return Err(wrong("it has a character that no URL has"));
+    }
+    // Reading encodes what no pair can hold: a NUL is `%00` here, whoever wrote it so.
+    if url.contains("%00") {
+        return Err(wrong("it has a NUL in it"));
     }
     let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("it is not absolute"))?;
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use ibi_id::Label;
 
 use super::ArchiveId;
+use super::check::Live;
+use super::trail::AskAgain;
 use crate::answer::{ContentType, State};
 use crate::file_path::FilePath;
 use crate::forms::Forms;
@@ -29,12 +31,21 @@ pub enum Decision {
     /// The client goes to a URL.
     Found(Box<Found>),
     /// All Archives are asked something else, or the same once more.
-    AskAgain(AskAgain),
+    AskAgain(Box<AskAgain>),
     /// Several Archives claim the original that the client requires: nobody goes anywhere. An investigation record stays
     /// until it is resolved.
     Alert(Vec<Suspects>),
-    /// The item was removed, and nobody who answered has it live: which Archives say so, and since when.
-    Deleted(Vec<(ArchiveId, Tombstone)>),
+    /// The item was removed, and nobody who answered has it live.
+    Deleted {
+        /// Which Archives say so, and since when.
+        tombstones: Vec<(ArchiveId, Tombstone)>,
+        /// What lives instead: the last edition before it, or the item that it is a translation of.
+        living: Option<Question>,
+    },
+    /// The spelling asked for is canonical for several items (1.3): the labels of each.
+    Ambiguous(Vec<Forms>),
+    /// The label is reserved for a draft: the item that it will name.
+    Reserved(Forms),
     /// Every Archive answered, and it is not there.
     NotFound(NotFound),
     /// It was not found, but some Archives did not answer: what it would be if they had nothing to say.
@@ -62,7 +73,9 @@ impl Decision {
             Decision::Found(_) => Some(302),
             Decision::NotFound(_) => Some(404),
             Decision::Alert(_) => Some(409),
-            Decision::Deleted(_) => Some(410),
+            Decision::Deleted { .. } => Some(410),
+            Decision::Ambiguous(_) => Some(300),
+            Decision::Reserved(_) => Some(403),
             Decision::Incomplete { .. } => Some(503),
             Decision::Cycle { .. } => Some(508),
             Decision::AskAgain(_) | Decision::Wait => None,
@@ -110,15 +123,6 @@ impl Found {
     }
 }
 
-/// What all Archives are asked next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskAgain {
-    /// The question.
-    pub question: Question,
-    /// What led to it.
-    pub why: Why,
-}
-
 /// Why Archives are asked again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
@@ -126,6 +130,13 @@ pub enum Why {
     Leading(Relation),
     /// There is a next edition (4.2 steps 4 and 5).
     NextEdition,
+    /// Somebody holds a copy of what it calls the last edition: the others are asked whether they know a newer one
+    /// (4.2 step 4).
+    CopyOfLast,
+    /// The best way came to nothing: the next best (4.2 step 6).
+    NextBest(Box<Why>),
+    /// The last edition was removed: to find the last one that lives (4.3).
+    LastLiving,
     /// No translation suits the client: the item itself will do (4.2 step 6).
     WithoutTranslation,
     /// Several Archives claim the original, or none does: a transfer may have passed between two answers (4.2 step 3).
@@ -163,6 +174,23 @@ pub struct Tombstone {
     pub ibi: Forms,
     /// When it was removed, as the Archive writes it.
     pub timestamp: Option<String>,
+    /// Its next edition and its translations, as far as the Archive tells them (3.4): without URLs.
+    pub links: Box<Live>,
+}
+
+impl Tombstone {
+    /// One that tells of nothing else.
+    pub fn new(ibi: Forms, timestamp: Option<String>) -> Self {
+        let links = Live {
+            item: ibi.clone(),
+            alias: None,
+            next_edition: None,
+            translated_next: Vec::new(),
+            offers: Vec::new(),
+            urlkey: None,
+        };
+        Self { ibi, timestamp, links: Box::new(links) }
+    }
 }
 
 /// What is not there.
@@ -183,6 +211,13 @@ pub enum NotFound {
         item: Forms,
         /// What there is of it.
         offered: Vec<Relation>,
+    },
+    /// An Archive knows which item it is (a newer edition, a translation), but nobody has that item.
+    Unheld {
+        /// The item that nobody has.
+        item: Forms,
+        /// What can be had instead: an older edition, or the item without the translation.
+        older: Option<Question>,
     },
     /// The original is required, and there are only copies.
     Original {

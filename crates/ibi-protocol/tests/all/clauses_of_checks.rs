@@ -4,6 +4,7 @@ use ibi_protocol::analysis::{Asked, CheckError, Live, Offered, Said, check};
 use ibi_protocol::{Limits, Pairs, Verbs};
 
 const ASKED: &str = "a.br/b/2009/02.16.17.46";
+const SERVICE: &str = "n.br/archive/2001/01.01.01.01";
 
 fn checked(text: &str, modifiers: &str) -> Result<Option<Offered>, CheckError> {
     let pairs = Pairs::read(text.as_bytes(), &Limits::default()).unwrap();
@@ -187,4 +188,45 @@ fn clauses_3_4_and_4_2_2_a_removed_item_that_was_asked_for_by_an_alias_names_its
 fn clause_3_1_without_a_urlkey_there_is_nothing_to_acknowledge() {
     assert_eq!(live("urlkey 1234567890").unwrap().urlkey.as_deref(), Some("1234567890"));
     assert_eq!((live("urlkey x").unwrap().urlkey, live("").unwrap().urlkey), (None, None));
+}
+
+#[test]
+fn clause_4_2_2_a_nul_in_a_url_fails_the_answer() {
+    for url in ["http://archive.n.br/a\0b", "http://archive.n.br/a%00b"] {
+        let body = format!("ibi {{rep {ASKED}}} ibi.archiveservice {{rep {SERVICE}}} url {url}");
+        let pairs = Pairs::read(body.as_bytes(), &Limits::default()).unwrap();
+        let (label, service) = (ASKED.parse().unwrap(), SERVICE.parse().unwrap());
+        let hosts = ["archive.n.br".to_owned()];
+        let asked = Asked { label: &label, verbs: &Verbs::default(), service: &service, hosts: &hosts };
+        assert!(matches!(check(&pairs, &asked), Err(CheckError::Url { .. })), "{url:?}");
+    }
+}
+
+#[test]
+fn clause_1_3_an_answer_that_names_several_items_of_one_spelling() {
+    let label: ibi_id::Label = "x.org/w/1998/08.02.08.56".parse().unwrap();
+    let service = SERVICE.parse().unwrap();
+    let read = |list: &str| {
+        let body =
+            format!("ibi {{rep {label}}} ibi.archiveservice {{rep {SERVICE}}} ibi.alternatives {{{list}}}");
+        let pairs = Pairs::read(body.as_bytes(), &Limits::default()).unwrap();
+        check(&pairs, &Asked { label: &label, verbs: &Verbs::default(), service: &service, hosts: &[] })
+    };
+    let two = "{rep x.org/w@80/1998/08.02.08.56} {rep x.org/w/1998/08.02.08.56.00 ibip LK47B6W/362SFKH}";
+    let Ok(Some(Offered::Several(items))) = read(two) else { panic!() };
+    assert_eq!(items[0].to_string(), "rep x.org/w@80/1998/08.02.08.56", "as they are spelled");
+    assert_eq!((items.len(), items[1].labels().len()), (2, 2));
+    assert!(read("{rep x.org/w/1998/08.02.08.56}").is_err(), "one is no alternative");
+    assert!(read("{rep x.org/w/1998/08.02.08.56} {rep y.org/w/1998/08.02.08.56}").is_err(), "another item");
+    assert!(read(&"{rep x.org/w/1998/08.02.08.56} ".repeat(17)).is_err(), "bounded");
+}
+
+#[test]
+fn clause_3_4_a_reserved_label() {
+    let body = format!("ibi {{rep {ASKED}}} ibi.archiveservice {{rep {SERVICE}}} state Reserved");
+    let pairs = Pairs::read(body.as_bytes(), &Limits::default()).unwrap();
+    let (label, service) = (ASKED.parse().unwrap(), SERVICE.parse().unwrap());
+    let asked = Asked { label: &label, verbs: &Verbs::default(), service: &service, hosts: &[] };
+    let Ok(Some(Offered::Reserved(item))) = check(&pairs, &asked) else { panic!() };
+    assert!(item.hold(&label));
 }

@@ -31,7 +31,7 @@ fn found() {
 #[test]
 fn an_archive_says_deleted_and_nobody_who_answered_has_it_live() {
     let said = ["state Deleted timestamp 2020-01-01T00:00:00Z", "-", ""];
-    let Decision::Deleted(tombstones) = decided(&wanted("!:"), &said) else { panic!() };
+    let Decision::Deleted { tombstones, .. } = decided(&wanted("!:"), &said) else { panic!() };
     assert_eq!(tombstones.len(), 1);
     let (archive, tombstone) = &tombstones[0];
     assert_eq!((*archive, tombstone.timestamp.as_deref()), (ArchiveId(0), Some("2020-01-01T00:00:00Z")));
@@ -107,7 +107,7 @@ fn item_known_but_not_that_translation_format_or_file() {
 
     // Nothing could be left out, or there is no round left.
     assert_eq!(status(&wanted(":"), &["url http://N/x"]), 404);
-    assert_eq!(status(&Wanted { round: 8, ..wanted(":(marc)") }, &["url http://N/x"]), 404);
+    assert_eq!(status(&Wanted { round: 32, ..wanted(":(marc)") }, &["url http://N/x"]), 404);
 }
 
 #[test]
@@ -134,13 +134,33 @@ fn original_required_only_copies_found() {
 }
 
 #[test]
-fn a_cycle_or_more_than_8_rounds() {
+fn a_cycle_or_more_than_32_rounds() {
     let next = |item: &str| format!("ibi.nextedition {{rep {item}}}");
     let second = again(&wanted("!"), &[&next(SECOND)]);
     assert_eq!(status(&second, &[&next(ITEM)]), 508);
-    let ninth = Wanted { round: 8, ..wanted("!") };
-    let Decision::Cycle { why: Endless::TooManyRounds, chain } = decided(&ninth, &[&next(SECOND)]) else {
+    let last = Wanted { round: 32, ..wanted("!") };
+    let Decision::Cycle { why: Endless::TooManyRounds, chain } = decided(&last, &[&next(SECOND)]) else {
         panic!()
     };
     assert_eq!(chain.len(), 2);
+}
+
+#[test]
+fn a_spelling_that_is_canonical_for_several_items() {
+    let several = "ibi.alternatives {{rep a.br/b@80/2009/02.16.17.46} {rep a.br/b/2009/02.16.17.46.00}}";
+    let Decision::Ambiguous(items) = decided(&wanted(""), &[several, "", several]) else { panic!() };
+    assert_eq!(items.len(), 2);
+    assert_eq!(status(&wanted("!"), &[several, "-"]), 300);
+    assert_eq!(decided(&wanted(""), &[several, "..."]), Decision::Wait, "somebody may have just that one");
+    let exactly = "url http://N/x state Copy";
+    assert_eq!(status(&wanted(""), &[several, exactly]), 302);
+    let other = format!("ibi {{rep a.br/b@80/2009/02.16.17.46}} {exactly}");
+    assert_eq!(status(&wanted(""), &[several, &other]), 300, "one of several");
+}
+
+#[test]
+fn a_label_reserved_for_a_draft() {
+    assert_eq!(status(&wanted(":"), &["state Reserved", "-", ""]), 403);
+    assert_eq!(status(&wanted(""), &["state Reserved", "url http://N/x"]), 302);
+    assert_eq!(decided(&wanted(""), &["state Reserved", "..."]), Decision::Wait);
 }

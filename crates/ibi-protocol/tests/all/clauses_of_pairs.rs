@@ -211,12 +211,52 @@ fn clause_3_4_translations_stay_in_all_languages_or_all_countries() {
 }
 
 #[test]
-fn clause_3_4_a_removed_item_answers_the_same_whatever_the_verbs() {
+fn clause_3_4_a_removed_item_answers_its_tombstone_and_its_links() {
     let text = "archiveaddress a.br\r\nibi.archiveservice {}\r\nibi.platformsoftware {}\r\nibi {rep x}\r\nstate \
                 Deleted\r\ntimestamp 2014-04-04T17:39:54Z";
-    for verbs in ["", "GetMetadata", "GetLastEdition GetFileList"] {
+    let (next, translation) = ("ibi.nextedition {rep y}", "ibi.translation(pt) {rep z}");
+    for (verbs, more) in [
+        ("", vec![]),
+        ("GetMetadata", vec![]),
+        ("GetLastEdition GetFileList", vec![next]),
+        ("GetTranslation", vec![translation]),
+        ("GetTranslation(en) GetLastEdition", vec![next, translation]),
+    ] {
         let pairs =
-            read(&format!("{text}\r\nurlkey 1234567890 url http://a.br/ ibi.nextedition {{rep y}}")).unwrap();
-        assert_eq!(answer::filter(pairs, &Verbs::parse(verbs).unwrap()).to_string(), text, "{verbs}");
+            read(&format!("{text}\r\nurlkey 1234567890 url http://a.br/ {next} {translation}")).unwrap();
+        let kept: Vec<&str> = [text].into_iter().chain(more).collect();
+        assert_eq!(
+            answer::filter(pairs, &Verbs::parse(verbs).unwrap()).to_string(),
+            kept.join("\r\n"),
+            "{verbs}"
+        );
     }
+}
+
+#[test]
+fn clause_3_4_where_editions_of_a_translation_go_on() {
+    let text = "ibi {rep x}\r\nibi.nextedition {rep a}\r\nibi.translation(pt).nextedition {rep b}\r\n\
+                ibi.translation(en).nextedition {rep c}";
+    for (verbs, kept) in [
+        ("GetLastEdition", "ibi ibi.nextedition"),
+        ("GetTranslation(pt) GetLastEdition", "ibi ibi.nextedition ibi.translation(pt).nextedition"),
+        (
+            "GetTranslation GetLastEdition GetMetadata",
+            "ibi ibi.nextedition ibi.translation(pt).nextedition ibi.translation(en).nextedition",
+        ),
+        ("GetTranslation", "ibi"),
+    ] {
+        let left = answer::filter(read(text).unwrap(), &Verbs::parse(verbs).unwrap());
+        let names: Vec<&str> = left.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.join(" "), kept, "{verbs}");
+    }
+}
+
+#[test]
+fn clause_1_3_items_of_one_spelling_and_a_reserved_label_are_told_whatever_the_verbs() {
+    let verbs = Verbs::parse("GetLastEdition GetMetadata").unwrap();
+    let several = "ibi {rep x}\r\nibi.alternatives {{rep y} {rep z}}";
+    assert_eq!(answer::filter(read(several).unwrap(), &verbs).to_string(), several);
+    let reserved = "ibi {rep x}\r\nstate Reserved";
+    assert_eq!(answer::filter(read(reserved).unwrap(), &verbs).to_string(), reserved);
 }

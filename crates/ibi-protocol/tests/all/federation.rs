@@ -68,9 +68,11 @@ pub(crate) fn outcome(wanted: &Wanted, said: &[&str]) -> String {
             let words = [&archive.0.to_string(), path, &relation.modifiers(), alert].map(str::to_owned);
             words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
         }
-        Decision::AskAgain(AskAgain { question, why }) => {
+        Decision::AskAgain(again) => {
+            let AskAgain { question, why, .. } = *again;
             let why = match why {
                 Why::Leading(part) => format!("leading {}", part.modifiers()),
+                Why::NextBest(_) => "next best".to_owned(),
                 other => format!("{other:?}"),
             };
             format!("ask {}{}: {why}", question.label, question.verbs.relation.modifiers())

@@ -8,7 +8,24 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 const ITEMS: [&str; 3] = ["a.br/b/2009/02.16.17.46", "a.br/b/2010/02.16.17.46", "8JMKD3MGP8W/35MME4E"];
-const RELATIONS: [&str; 9] = ["", "!", "+", "+(pt)", "+(pt-BR)", "+(en)", ":", ":(oai_dc)", "!:"];
+const RELATIONS: [&str; 16] = [
+    "",
+    "!",
+    "+",
+    "+(pt)",
+    "+(pt-BR)",
+    "+(en)",
+    ":",
+    ":(oai_dc)",
+    "!:",
+    "!+(pt)",
+    "+!",
+    "+(pt)!",
+    "+(en)!:",
+    "+(pt):",
+    "+(pt):+(en)",
+    "+(en):+(pt)",
+];
 
 /// Paths near the grammar, and anything.
 fn path() -> impl Strategy<Value = String> {
@@ -55,14 +72,24 @@ fn said() -> impl Strategy<Value = Option<String>> {
             }
             text
         });
-    let next = prop::option::of(select(ITEMS.to_vec()));
-    let live = (prop::collection::vec(offer, 0..4), next).prop_map(|(offers, next)| {
-        let next = next.map(|next| format!("ibi.nextedition {{rep {next}}} "));
-        format!("x y {}{}", offers.concat(), next.unwrap_or_default())
+    let next = || {
+        let of = select(vec!["", ".translation(pt)", ".translation(en)"]);
+        let one = (of, select(ITEMS.to_vec()))
+            .prop_map(|(of, item)| format!("ibi{of}.nextedition {{rep {item}}} "));
+        prop::collection::vec(one, 0..2).prop_map(|all| all.concat())
+    };
+    let live = (prop::collection::vec(offer, 0..6), next())
+        .prop_map(|(offers, next)| format!("x y {}{next}", offers.concat()));
+    let removed = (next(), prop::option::of(select(ITEMS.to_vec()))).prop_map(|(next, translation)| {
+        let translation = translation.map(|item| format!("ibi.translation(pt) {{rep {item}}} "));
+        format!("state Deleted {next}{}", translation.unwrap_or_default())
     });
     prop_oneof![
         6 => live.prop_map(Some),
-        1 => Just(Some("state Deleted".to_owned())),
+        2 => removed.prop_map(Some),
+        1 => Just(Some("state Reserved".to_owned())),
+        1 => select(ITEMS.to_vec())
+            .prop_map(|item| Some(format!("ibi.alternatives {{{{rep {item}}} {{rep {item}}}}}"))),
         1 => Just(Some(String::new())),
         1 => Just(None),
         1 => "[ -z|~]{0,30}".prop_map(Some),
@@ -73,7 +100,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     let asked = prop::collection::vec((select(ITEMS.to_vec()), select(RELATIONS.to_vec())), 0..3);
     let header = select(vec!["", "pt", "en;q=0.5,pt-BR", "fr"]);
     let modifiers = prop_oneof![select(RELATIONS.to_vec()), select(Relation::ALL.to_vec())];
-    (select(ITEMS.to_vec()), modifiers, any::<[bool; 3]>(), header, asked, 1_u32..10).prop_map(
+    (select(ITEMS.to_vec()), modifiers, any::<[bool; 3]>(), header, asked, 1_u32..40).prop_map(
         |(item, modifiers, [original, file, grace_over], header, asked, round)| {
             let verbs = |modifiers: &str| Verbs::from(Relation::from_modifiers(modifiers).unwrap());
             let question = |(label, modifiers): (&str, &str)| Question {
@@ -187,20 +214,22 @@ proptest! {
                 let next = wanted.next(&again);
                 let repeats = next.asked.contains(&again.question);
                 prop_assert!(!repeats || next.asked == wanted.asked, "only claims are asked again");
-                prop_assert!(next.round <= 8);
+                prop_assert!(next.round <= 32);
             }
             Decision::NotFound(_) | Decision::Incomplete { .. } | Decision::Cycle { why: ibi_protocol::analysis::Endless::Repeats, .. } => {
                 prop_assert!(!answers.iter().any(|answer| answer.said == Said::Waiting));
             }
             Decision::Wait => prop_assert!(answers.iter().any(|answer| answer.said == Said::Waiting)),
             Decision::Alert(suspects) => prop_assert!(wanted.original && suspects.iter().all(|s| s.claims.len() > 1 && s.counts)),
-            Decision::Cycle { .. } => prop_assert!(wanted.round >= 8),
-            Decision::Deleted(tombstones) => prop_assert!(!tombstones.is_empty() && offers(&answers).count() == 0),
+            Decision::Cycle { .. } => prop_assert!(wanted.round >= 32),
+            Decision::Deleted { tombstones, .. } => prop_assert!(!tombstones.is_empty() && offers(&answers).count() == 0),
+            Decision::Ambiguous(items) => prop_assert!(items.len() > 1),
+            Decision::Reserved(item) => prop_assert!(!item.labels().is_empty()),
         }
     }
 
     #[test]
-    fn every_resolution_ends(said in prop::collection::vec(prop::collection::vec(said(), 1..4), 9), wanted in wanted()) {
+    fn every_resolution_ends(said in prop::collection::vec(prop::collection::vec(said(), 1..4), 33), wanted in wanted()) {
         let mut wanted = Wanted { round: 1, asked: Vec::new(), ..wanted };
         for said in &said {
             // Nobody waits for ever.
@@ -213,6 +242,6 @@ proptest! {
                 }
             }
         }
-        prop_assert!(false, "more than 8 rounds");
+        prop_assert!(false, "more than 32 rounds");
     }
 }

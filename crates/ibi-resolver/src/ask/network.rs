@@ -89,6 +89,24 @@ impl Ask for Network {
             }
         }
     }
+
+    fn fetch(
+        &self,
+        archive: &Archive,
+        path: &str,
+    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static {
+        let asked = self.known(archive).and_then(|known| {
+            let target = known.target.as_ref().map_err(AskFailed::clone)?;
+            Ok(self.asker.get(target, path.to_owned()))
+        });
+        async move {
+            match asked?.await {
+                Ok((StatusCode::OK, body)) => Ok(body),
+                Ok((status, _)) => Err(AskFailed(format!("it answered {status}"))),
+                Err(error) => Err(AskFailed(error.to_string())),
+            }
+        }
+    }
 }
 
 /// A question on its way: it counts also when the one who asked gives up.

@@ -14,7 +14,7 @@ fn heard(archive: &str, said: Heeded, microseconds: Option<u64>) -> Heard {
 fn offered(label: &str, url: Option<String>, next_edition: Option<String>) -> Heeded {
     let (item, ibi) = (format!("rep {label}"), Some(format!("rep {label}")));
     let offer = ExplainedOffer { modifiers: "!".to_owned(), ibi, url, state: Some("Original") };
-    Heeded::Offered { item, offers: vec![offer], next_edition }
+    Heeded::Offered { item, offers: vec![offer], next_edition, translated_next: BTreeMap::new() }
 }
 
 fn round(label: &str, why: &str, archives: Vec<Heard>) -> ExplainedRound {
@@ -34,8 +34,12 @@ fn round(label: &str, why: &str, archives: Vec<Heard>) -> ExplainedRound {
 #[test]
 fn an_explanation_is_told_to_programs_as_the_frozen_sample_has_it() {
     let url = format!("http://library.org.br/col/{NEXT}/doc/report.pdf");
-    let removed =
-        Heeded::Deleted { item: format!("rep {NEXT}"), timestamp: Some("2027-02-01T00:00:00Z".to_owned()) };
+    let removed = Heeded::Deleted {
+        item: format!("rep {NEXT}"),
+        timestamp: Some("2027-02-01T00:00:00Z".to_owned()),
+        next_edition: None,
+        offers: Vec::new(),
+    };
     let absent = Heeded::Failed { why: "off line since 2026-12-01T00:00:00Z".to_owned() };
     let rounds = vec![
         round(

@@ -35,35 +35,26 @@ pub(super) fn because(decision: &Decision, wanted: &Wanted) -> String {
         }
         Decision::Found(_) => "the first answer that satisfies the request (4.2 step 4)",
         Decision::AskAgain(again) => match &again.why {
-            Why::Leading(part) => {
-                let part = part.modifiers();
-                return format!(
-                    "nobody has a URL, but an Archive knows to which item `{part}` leads (4.2 step 5)"
-                );
-            }
-            Why::NextEdition => "an Archive knows a next edition (4.2 step 5)",
-            Why::WithoutTranslation => {
-                "no translation suits the client: the item itself will do (4.2 step 6)"
-            }
-            Why::Claims => {
-                "not exactly one Archive claims the original: asked once more before it counts (4.2 step 3)"
-            }
-            Why::Offers => "the item is known, but not that of it: asked to name what there is (4.3)",
+            Why::NextBest(why) => return format!("the best came to nothing; {}", reason(why)),
+            why => return reason(why),
         },
         Decision::Alert(_) => "several Archives claim the original, also when asked again (4.2 step 3)",
-        Decision::Deleted(_) => "an Archive says Deleted, and nobody who answered has it live (4.3)",
+        Decision::Deleted { .. } => "an Archive says Deleted, and nobody who answered has it live (4.3)",
+        Decision::Ambiguous(_) => "the spelling is canonical for several items (1.3)",
+        Decision::Reserved(_) => "the label is reserved for a draft, and nobody has it live (4.3)",
         Decision::NotFound(not_found) => match not_found {
             NotFound::Item => "every Archive answered, and none has it (4.3)",
             NotFound::Original { .. } => "nobody claims the original, also when asked again (4.2 step 3)",
             NotFound::File { .. } => "the item is known, but not that file in it (4.3)",
             NotFound::Related { .. } => "the item is known, but not that of it (4.3)",
+            NotFound::Unheld { .. } => "the item is known by its name, but no Archive has it (4.3)",
         },
         Decision::Incomplete { .. } => {
             "not found, but some Archive did not answer, so that it may be there (4.3)"
         }
         Decision::Cycle { why: Endless::Repeats, .. } => "the answers lead in circles (4.2 step 5)",
         Decision::Cycle { why: Endless::TooManyRounds, .. } => {
-            "the answers lead further than 8 rounds (4.2 step 5)"
+            "the answers lead further than 32 rounds (4.2 step 5)"
         }
         Decision::Wait => "somebody may still say something",
     };
@@ -71,6 +62,30 @@ pub(super) fn because(decision: &Decision, wanted: &Wanted) -> String {
         Purpose::Recount => format!("asked again: {text}"),
         _ => text.to_owned(),
     }
+}
+
+/// Why something is asked.
+fn reason(why: &Why) -> String {
+    let text = match why {
+        Why::Leading(part) => {
+            let part = part.modifiers();
+            return format!(
+                "nobody has a URL, but an Archive knows to which item `{part}` leads (4.2 step 5)"
+            );
+        }
+        Why::NextBest(why) => return reason(why),
+        Why::NextEdition => "an Archive knows a next edition (4.2 step 5)",
+        Why::CopyOfLast => {
+            "only copies of a later edition are known: asked for the editions after it (4.2 step 4)"
+        }
+        Why::LastLiving => "the last edition was removed: the last one that lives is looked for (4.3)",
+        Why::WithoutTranslation => "no translation suits the client: the item itself will do (4.2 step 6)",
+        Why::Claims => {
+            "not exactly one Archive claims the original: asked once more before it counts (4.2 step 3)"
+        }
+        Why::Offers => "the item is known, but not that of it: asked to name what there is (4.3)",
+    };
+    text.to_owned()
 }
 
 impl fmt::Display for Explanation {
@@ -108,24 +123,35 @@ impl fmt::Display for Heeded {
             Heeded::Nothing => f.write_str("does not hold it"),
             Heeded::Waiting => f.write_str("was not waited for"),
             Heeded::Failed { why } => write!(f, "failed: {why}"),
-            Heeded::Deleted { item, timestamp } => {
+            Heeded::Deleted { item, timestamp, next_edition, offers } => {
                 write!(f, "says that {item} was removed")?;
-                timestamp.iter().try_for_each(|at| write!(f, ", {at}"))
-            }
-            Heeded::Offered { item, offers, next_edition } => {
-                write!(f, "knows {item}")?;
-                for ExplainedOffer { modifiers, ibi, url, state } in offers {
-                    let name = if modifiers.is_empty() { "itself" } else { modifiers };
-                    write!(f, "; {name}")?;
-                    state.iter().try_for_each(|state| write!(f, " {state}"))?;
-                    match (url, ibi) {
-                        (Some(url), _) => write!(f, " at {url}")?,
-                        (None, Some(ibi)) => write!(f, " is {ibi}, which it does not hold")?,
-                        (None, None) => {}
-                    }
-                }
+                timestamp.iter().try_for_each(|at| write!(f, ", {at}"))?;
+                offers.iter().try_for_each(|offer| write!(f, "; {offer}"))?;
                 next_edition.iter().try_for_each(|next| write!(f, "; next edition {next}"))
             }
+            Heeded::Several { items } => {
+                write!(f, "has several items of this spelling: {}", items.join(", "))
+            }
+            Heeded::Reserved { item } => write!(f, "says that {item} is reserved for a draft"),
+            Heeded::Offered { item, offers, next_edition, translated_next } => {
+                write!(f, "knows {item}")?;
+                offers.iter().try_for_each(|offer| write!(f, "; {offer}"))?;
+                next_edition.iter().try_for_each(|next| write!(f, "; next edition {next}"))?;
+                translated_next.iter().try_for_each(|(of, next)| write!(f, "; next edition of {of} {next}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for ExplainedOffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { modifiers, ibi, url, state } = self;
+        f.write_str(if modifiers.is_empty() { "itself" } else { modifiers })?;
+        state.iter().try_for_each(|state| write!(f, " {state}"))?;
+        match (url, ibi) {
+            (Some(url), _) => write!(f, " at {url}"),
+            (None, Some(ibi)) => write!(f, " is {ibi}, which it does not hold"),
+            (None, None) => Ok(()),
         }
     }
 }

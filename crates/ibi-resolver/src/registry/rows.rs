@@ -7,7 +7,7 @@ use ibi_protocol::analysis::ArchiveId;
 use ibi_store::registry::{ArchiveRow, SettingsRow};
 
 use super::{Entry, RegistryError, Times};
-use crate::archive::{Archive, Standing};
+use crate::archive::{Archive, ArchivePlatform, Standing};
 
 impl Standing {
     const ALL: [Self; 5] = [Self::New, Self::Unconfirmed, Self::OnLine, Self::OffLine, Self::Retired];
@@ -74,6 +74,9 @@ pub(super) fn new(service: &Label, now: i64) -> ArchiveRow {
         turn: 0,
         asked: None,
         confirmed: None,
+        ip: None,
+        protocol: None,
+        platform: None,
     }
 }
 
@@ -88,6 +91,11 @@ pub(super) fn archive(row: &ArchiveRow) -> Result<Archive, RegistryError> {
         registered: row.registered,
         changed: row.changed,
         email: row.email.clone(),
+        platform: ArchivePlatform {
+            ip: row.ip.clone(),
+            protocol: row.protocol.clone(),
+            version: row.platform.clone(),
+        },
     })
 }
 

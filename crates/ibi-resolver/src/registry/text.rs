@@ -13,6 +13,9 @@ use crate::keys;
 
 const TITLE: &str = "ibi registry, format 1";
 
+/// The most bytes of what an Archive says of itself.
+const MAX_LINE_BYTES: usize = 255;
+
 /// What was imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
@@ -41,6 +44,9 @@ pub(super) fn write(archives: &[ArchiveRow]) -> String {
         line("changed", &time(row.changed));
         if let Some(email) = &row.email {
             line("email", email);
+        }
+        for (name, value) in [("ip", &row.ip), ("protocol", &row.protocol), ("platform", &row.platform)] {
+            value.iter().for_each(|value| line(name, value));
         }
         line("key", &row.key_hash);
     }
@@ -122,9 +128,18 @@ impl Block {
             "host" => return Err(wrong(line, format!("an Archive has at most {MOST_HOSTS} further hosts"))),
             "registered" => self.row.registered = seconds()?,
             "changed" => self.row.changed = seconds()?,
-            "email" if !value.is_empty() && value.len() <= 255 && !value.contains(char::is_control) => {
+            "email" if is_line(value) => {
                 self.row.email = Some(value.to_owned());
             }
+            "ip" => match value.parse::<std::net::IpAddr>() {
+                Ok(ip) => self.row.ip = Some(ip.to_string()),
+                Err(_) => return Err(wrong(line, format!("`{}` is no IP address", shown(value)))),
+            },
+            "protocol" | "platform" if !is_line(value) => {
+                return Err(wrong(line, format!("`{name}` has one to {MAX_LINE_BYTES} bytes")));
+            }
+            "protocol" => self.row.protocol = Some(value.to_owned()),
+            "platform" => self.row.platform = Some(value.to_owned()),
             "email" => return Err(wrong(line, "an e-mail address has one to 255 bytes")),
             "key" if keys::is_hash(value) => self.row.key_hash = value.to_owned(),
             // Not repeated: somebody may have written the key itself.
@@ -147,6 +162,10 @@ impl Block {
         }
         Ok(self.row)
     }
+}
+
+fn is_line(value: &str) -> bool {
+    (1..=MAX_LINE_BYTES).contains(&value.len()) && !value.contains(char::is_control)
 }
 
 fn wrong(line: usize, rule: impl Into<String>) -> ImportError {

@@ -7,6 +7,7 @@ use ibi_id::Label;
 use crate::alerts::{Claim, Suspected};
 use crate::archive::Archive;
 use crate::registry::Registry;
+use ibi_store::registry::Evidence;
 
 /// What a resolver needs of the registry: a trait, so that tests can play it.
 pub trait Known: Send + Sync + 'static {
@@ -14,6 +15,8 @@ pub trait Known: Send + Sync + 'static {
     fn archives(&self) -> Arc<[Arc<Archive>]>;
     /// Keeps an alert until it is resolved by hand. May wait for a disk.
     fn raise(&self, suspected: &Suspected, now: i64);
+    /// Adds to an alert what Archives tell of the item, by the labels of their services. May wait for a disk.
+    fn add_evidence(&self, _suspected: &Suspected, _told: &[(String, Evidence)]) {}
 }
 
 impl Known for Registry {
@@ -25,16 +28,24 @@ impl Known for Registry {
         let item = name(suspected);
         let claims = suspected.claims.iter().map(|Claim { service, url, timestamp, seen }| {
             let (url, timestamp) = (url.clone(), timestamp.clone());
-            ibi_store::registry::Claim { archive: service.to_string(), url, timestamp, seen: *seen }
+            let archive = service.to_string();
+            ibi_store::registry::Claim { archive, url, timestamp, seen: *seen, evidence: None }
         });
         if let Err(error) = self.raise(&item, &claims.collect::<Vec<_>>(), now) {
             tracing::error!(%error, item, "an alert could not be kept");
         }
     }
+
+    fn add_evidence(&self, suspected: &Suspected, told: &[(String, Evidence)]) {
+        let item = name(suspected);
+        if let Err(error) = self.add_evidence(&item, told) {
+            tracing::error!(%error, item, "the evidence of an alert could not be kept");
+        }
+    }
 }
 
 /// One name for an item, whatever forms of it are known: its repository's if there is one; without any, what was asked for.
-fn name(suspected: &Suspected) -> String {
+pub(crate) fn name(suspected: &Suspected) -> String {
     let labels = suspected.item.labels();
     let repository = labels.iter().find(|label| matches!(label, Label::Repository(_)));
     repository.or(labels.first()).map_or_else(|| suspected.asked.clone(), Label::to_string)

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::{ArchiveId, Decision, Endless, Found, NotFound, Question, Tombstone};
+use ibi_protocol::{Forms, PersistentUrl};
 
 use super::roster::Roster;
 use crate::alerts::Suspected;
@@ -23,8 +23,22 @@ pub enum Outcome {
     },
     /// Several Archives claim the original, which is required: nobody goes anywhere.
     Alert(Vec<Suspected>),
-    /// The item was removed: who says so, and since when.
-    Deleted(Vec<(Arc<Archive>, Tombstone)>),
+    /// The item was removed.
+    Deleted {
+        /// Who says so, and since when.
+        tombstones: Vec<(Arc<Archive>, Tombstone)>,
+        /// What lives instead, as an earlier edition.
+        living: Option<Question>,
+    },
+    /// The spelling is canonical for several items (1.3).
+    Ambiguous {
+        /// The labels of each.
+        items: Vec<Forms>,
+        /// What was asked of them.
+        asked: PersistentUrl,
+    },
+    /// The label is reserved for a draft.
+    Reserved(Forms),
     /// Every Archive answered, and it is not there. Copies have the pairs that belong to the item in their URLs.
     NotFound(NotFound),
     /// It was not found, but some Archives did not answer.
@@ -61,7 +75,11 @@ impl Outcome {
                 None => nothing(Vec::new()),
             },
             Decision::Alert(_) => Outcome::Alert(suspected),
-            Decision::Deleted(tombstones) => Outcome::Deleted(named(tombstones, roster)),
+            Decision::Deleted { tombstones, living } => {
+                Outcome::Deleted { tombstones: named(tombstones, roster), living }
+            }
+            Decision::Ambiguous(items) => Outcome::Ambiguous { items, asked: url.clone() },
+            Decision::Reserved(item) => Outcome::Reserved(item),
             Decision::NotFound(not_found) => Outcome::NotFound(appended(not_found, url)),
             Decision::Incomplete { failed, otherwise } => {
                 Outcome::Incomplete { silent: named(failed, roster), otherwise: appended(otherwise, url) }
@@ -78,7 +96,9 @@ impl Outcome {
             Outcome::Found { .. } => 302,
             Outcome::NotFound(_) => 404,
             Outcome::Alert(_) => 409,
-            Outcome::Deleted(_) => 410,
+            Outcome::Deleted { .. } => 410,
+            Outcome::Ambiguous { .. } => 300,
+            Outcome::Reserved(_) => 403,
             Outcome::Incomplete { .. } => 503,
             Outcome::Cycle { .. } => 508,
         }

@@ -8,7 +8,7 @@ use ibi_protocol::{Relation, State, Verbs};
 
 use super::*;
 use crate::alerts::{Claim, Suspected};
-use crate::archive::Standing;
+use crate::archive::{ArchivePlatform, Standing};
 
 const FROZEN: &str = include_str!("../../tests/samples/outcomes-1.json");
 const ITEM: &str = "library.org.br/archive/2026/11.16.08.05";
@@ -38,6 +38,7 @@ fn archive(number: u64) -> Arc<Archive> {
         registered: 0,
         changed: 0,
         email: None,
+        platform: ArchivePlatform::default(),
     })
 }
 
@@ -54,7 +55,8 @@ fn outcomes() -> Vec<Outcome> {
         urlkey: None,
         suspects: Vec::new(),
     };
-    let tombstone = Tombstone { ibi: item(), timestamp: Some("2026-11-16T10:00:00Z".to_owned()) };
+    let tombstone = || Tombstone::new(item(), Some("2026-11-16T10:00:00Z".to_owned()));
+    let older = || Question { label: label(ITEM), verbs: Verbs::default(), file: None };
     let related = NotFound::Related { item: item(), offered: vec![relation(":"), relation(":(oai_dc)")] };
     let copy = KnownCopy { archive: ArchiveId(1), ibi: Some(item()), url: URL.to_owned() };
     let claim =
@@ -64,7 +66,7 @@ fn outcomes() -> Vec<Outcome> {
     let question = |text| Question { label: label(text), verbs: verbs.clone(), file: None };
     vec![
         Outcome::Found { location: URL.to_owned(), archive: archive(0), found: Box::new(found) },
-        Outcome::Deleted(vec![(archive(0), tombstone)]),
+        Outcome::Deleted { tombstones: vec![(archive(0), tombstone())], living: None },
         Outcome::NotFound(NotFound::Item),
         Outcome::Incomplete {
             silent: vec![(archive(1), "no answer in time".to_owned())],
@@ -78,13 +80,27 @@ fn outcomes() -> Vec<Outcome> {
             chain: [ITEM, "inpe.br/copies/2026/11.16.09.05", ITEM].map(question).to_vec(),
             why: Endless::Repeats,
         },
+        Outcome::Deleted { tombstones: vec![(archive(0), tombstone())], living: Some(older()) },
+        Outcome::Ambiguous {
+            items: vec![
+                Forms::new([label("x.org/w@80/1998/08.02.08.56")]),
+                Forms::new([label("x.org/w/1998/08.02.08.56.00"), label("8JMKD3MGP8W/34PGRBS")]),
+            ],
+            asked: PersistentUrl::parse("/x.org/w/1998/08.02.08.56:", None).unwrap(),
+        },
+        Outcome::Reserved(item()),
+        Outcome::NotFound(NotFound::Unheld {
+            item: Forms::new([label("inpe.br/copies/2026/11.16.09.05")]),
+            older: Some(older()),
+        }),
     ]
 }
 
 #[test]
 fn clause_4_3_outcomes_are_told_to_programs_as_the_frozen_sample_has_them() {
     let told: Vec<Told> = outcomes().iter().map(|outcome| Told::new(outcome, Tongue::English)).collect();
-    assert_eq!(serde_json::to_string_pretty(&told).unwrap() + "\n", FROZEN);
+    let told = serde_json::to_string_pretty(&told).unwrap() + "\n";
+    assert_eq!(told, FROZEN);
 }
 
 /// The language changes the words that people read, and nothing else.

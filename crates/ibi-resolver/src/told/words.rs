@@ -42,6 +42,9 @@ words! {
     api: "API", "API";
     found: "Found", "Encontrado";
     bad: "Not an identifier, or not one that can be read", "Não é um identificador, ou não pode ser lido";
+    bad_explain:
+        "ibiurl.explain is `yes` or `no`, and there once.",
+        "ibiurl.explain é `yes` ou `no`, e aparece uma vez.";
     alert: "Several originals", "Vários originais";
     alert_detail:
         "More than one Archive claims to have the original of this item. Nobody is sent anywhere until it is clear which one is right; the operator of this resolver has been alerted.",
@@ -50,6 +53,28 @@ words! {
     removed_detail:
         "An Archive says that it removed this item, and no other that answered has it. Its identifier stays, and will never name anything else.",
         "Um Arquivo diz que removeu este item, e nenhum outro que respondeu o tem. O seu identificador permanece, e nunca nomeará outra coisa.";
+    several: "Several items", "Vários itens";
+    several_detail:
+        "Several items were given this identifier long ago, in different spellings. Choose the one that is meant.",
+        "Vários itens receberam este identificador há muito tempo, em grafias diferentes. Escolha o desejado.";
+    reserved: "Reserved", "Reservado";
+    reserved_detail:
+        "This identifier is reserved for an item that has not been published yet.",
+        "Este identificador está reservado para um item que ainda não foi publicado.";
+    unheld:
+        "An Archive names a newer edition or a translation, but no Archive that this resolver knows holds it.",
+        "Um Arquivo nomeia uma edição mais nova ou uma tradução, mas nenhum Arquivo que este resolvedor conhece a tem.";
+    unheld_item: "Not held by any Archive", "Em nenhum Arquivo";
+    service: "Service", "Serviço";
+    service_detail:
+        "This address is the service of a resolver of persistent identifiers. Archives tell it when they go on line and off line; persistent URLs begin with its base address.",
+        "Este endereço é o serviço de um resolvedor de identificadores persistentes. Os Arquivos lhe informam quando entram e saem de linha; os URLs persistentes começam com o seu endereço base.";
+    base: "Base address", "Endereço base";
+    software: "Software", "Programa";
+    scheme: "Another identifier scheme", "Outro esquema de identificadores";
+    scheme_detail:
+        "This is not an IBI. The operator of this resolver has set no proxy for identifiers of this scheme:",
+        "Isto não é um IBI. O operador deste resolvedor não definiu um proxy para identificadores deste esquema:";
     not_found: "Not found", "Não encontrado";
     no_item:
         "No Archive that this resolver knows has this item. Look whether the identifier is complete.",
@@ -74,6 +99,13 @@ words! {
     copies: "Copies", "Cópias";
     silent: "Archives that did not answer", "Arquivos que não responderam";
     claims: "Archives that claim the original", "Arquivos que afirmam ter o original";
+    evidence: "What they tell of it", "O que dizem dele";
+    minted: "label minted", "rótulo gerado";
+    minted_here: "under its own prefix", "com o seu próprio prefixo";
+    minted_elsewhere: "under another prefix", "com outro prefixo";
+    deposited: "deposited", "depositado";
+    depositor: "by", "por";
+    epoch: "epoch", "época";
     removed_by: "Removed, says the Archive", "Removido, diz o Arquivo";
     chain: "The questions", "As perguntas";
     explanation: "How the answer came about", "Como se chegou à resposta";

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use crate::link::path_and_query;
 use crate::registry::{Registry, RegistryError};
 use crate::resolve::Asked;
 use crate::shown::{AlertShown, ArchiveShown};
@@ -58,14 +59,17 @@ async fn resolve(State(site): State<Arc<Site>>, request: Request) -> Result<Resp
     let (request, _) = request.into_parts();
     let query = request.uri.query();
     let Some(url) = query.and_then(|query| value(query, "url")) else {
-        return Err(Problem::bad_request("say `url=`: a persistent URL from its path on, percent-encoded"));
+        return Err(Problem::bad_request(
+            "say `url=`: a persistent URL, whole or from its path on, percent-encoded",
+        ));
     };
     let explain = flag(query, "explain")?;
+    // A whole URL, of whatever resolver, is as good as its path.
+    let url = path_and_query(&url);
     let (path, passed) =
         url.split_once('?').map_or((url.as_str(), None), |(path, query)| (path, Some(query)));
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let parsed =
-        PersistentUrl::parse(&path, passed).map_err(|error| Problem::bad_request(error.to_string()))?;
+        PersistentUrl::parse(path, passed).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = &site.public_url;
     let asked = Asked {
         persistent: passed.map_or_else(|| format!("{base}{path}"), |passed| format!("{base}{path}?{passed}")),
@@ -80,10 +84,16 @@ async fn resolve(State(site): State<Arc<Site>>, request: Request) -> Result<Resp
     Ok(axum::Json(json!({ "outcome": told, "explanation": resolution.explanation })).into_response())
 }
 
-async fn archives(State(site): State<Arc<Site>>) -> Response {
+/// Anybody may know which Archives there are; how to reach who runs them is for the operator.
+async fn archives(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Response, Problem> {
+    let is_operator = headers.contains_key(header::AUTHORIZATION);
+    if is_operator {
+        operator(&site, &headers)?;
+    }
     let archives = site.registry.archives();
-    let shown: Vec<_> = archives.iter().map(|archive| ArchiveShown::new(&site.registry, archive)).collect();
-    axum::Json(json!({ "archives": shown })).into_response()
+    let all = archives.iter().map(|archive| ArchiveShown::new(&site.registry, archive));
+    let shown: Vec<_> = all.map(|shown| if is_operator { shown } else { shown.for_anybody() }).collect();
+    Ok(axum::Json(json!({ "archives": shown })).into_response())
 }
 
 #[derive(Deserialize)]
@@ -128,7 +138,7 @@ async fn alerts(State(site): State<Arc<Site>>, request: Request) -> Result<Respo
     operator(&site, request.headers())?;
     let all = flag(request.uri().query(), "all")?;
     let alerts = aside(&site, move |registry| registry.alerts(all)).await?;
-    let shown: Vec<_> = alerts.iter().map(AlertShown::new).collect();
+    let shown: Vec<_> = alerts.iter().map(|alert| AlertShown::new(&site.registry, alert)).collect();
     Ok(axum::Json(json!({ "alerts": shown })).into_response())
 }
 
@@ -140,7 +150,9 @@ async fn alert(
     operator(&site, &headers)?;
     let id = number(&id)?;
     let alert = aside(&site, move |registry| registry.alert(id)).await?;
-    alert.map(|alert| axum::Json(AlertShown::new(&alert)).into_response()).ok_or_else(no_alert)
+    alert
+        .map(|alert| axum::Json(AlertShown::new(&site.registry, &alert)).into_response())
+        .ok_or_else(no_alert)
 }
 
 #[derive(Deserialize)]
@@ -162,7 +174,9 @@ async fn end_alert(
     }
     let now = site.now();
     let ended = aside(&site, move |registry| registry.resolve_alert(id, &token, note.trim(), now)).await?;
-    ended.map(|alert| axum::Json(AlertShown::new(&alert)).into_response()).ok_or_else(no_alert)
+    ended
+        .map(|alert| axum::Json(AlertShown::new(&site.registry, &alert)).into_response())
+        .ok_or_else(no_alert)
 }
 
 async fn export(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {

@@ -11,6 +11,7 @@ use ibi_http::page;
 
 use crate::archive::{Archive, Standing};
 use crate::explain::Explanation;
+use crate::link::path_and_query;
 use crate::told::{Told, Words, words};
 use crate::web::site::Site;
 
@@ -35,6 +36,16 @@ struct OutcomePage<'a> {
 }
 
 #[derive(Template)]
+#[template(path = "service.html")]
+struct ServicePage<'a> {
+    words: &'a Words,
+    switch: String,
+    service: &'a str,
+    public_url: &'a str,
+    software: &'a str,
+}
+
+#[derive(Template)]
 #[template(path = "explanation.html")]
 struct ExplanationPage<'a> {
     words: &'a Words,
@@ -49,13 +60,7 @@ pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Res
     if let Some(ibi) = query.and_then(|query| value(query, "ibi")) {
         // Whatever it is, it is one path on this host, and is read there.
         let path: String = ibi.chars().filter(char::is_ascii_graphic).collect();
-        // A whole persistent URL, of whatever resolver, is as good as its path.
-        let host = path
-            .split_once("://")
-            .and_then(|(scheme, rest)| matches!(scheme, "http" | "https").then_some(rest));
-        let path = host.map_or(path.clone(), |rest| {
-            rest.split_once('/').map_or_else(String::new, |(_, path)| path.to_owned())
-        });
+        let path = path_and_query(&path);
         // Browsers read `//host` and `/\host` as another host.
         return Redirect::to(&format!("/{}", path.trim_start_matches(['/', '\\']))).into_response();
     }
@@ -75,6 +80,19 @@ pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Res
 pub(super) fn outcome(status: StatusCode, told: &Told, tongue: Tongue, query: Option<&str>) -> Response {
     let (words, switch) = (words(tongue), switch(tongue, query));
     page_of(status, &OutcomePage { words, switch, told, lists: told.lists(words) })
+}
+
+/// What the resolver's own service is (D39).
+pub(super) fn service(
+    headers: &HeaderMap,
+    query: Option<&str>,
+    service: &str,
+    public_url: &str,
+    software: &str,
+) -> Response {
+    let tongue = tongue(headers, query);
+    let (words, switch) = (words(tongue), switch(tongue, query));
+    page_of(StatusCode::OK, &ServicePage { words, switch, service, public_url, software })
 }
 
 /// How an answer came about.

@@ -7,12 +7,15 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
-use ibi_http::accept::{Taste, Tongue};
+use ibi_http::accept::{Taste, Tongue, lines};
 use ibi_protocol::analysis::AcceptedLanguages;
 use ibi_protocol::{PersistentError, PersistentUrl, Place};
 
-use crate::resolve::{Asked, Outcome, Resolution};
-use crate::told::{Told, words};
+use crate::alerts::Suspected;
+use crate::resolve::{Asked, Outcome, Resolution, name};
+use crate::schemes::ForeignScheme;
+use crate::shown::AlertShown;
+use crate::told::{ClaimEvidence, Told, words};
 use crate::web::site::Site;
 use crate::web::{pages, service};
 
@@ -31,13 +34,25 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
     if let Some(message) = query.filter(|query| service::is_message(&site, path, query)) {
         return service::handle(&site, message, &request).await;
     }
-    let (query, explain) = without_explain(query);
     let headers = &request.headers;
-    let url = match PersistentUrl::parse(path, query.as_deref()) {
-        Ok(url) => url,
-        Err(error) => {
+    if service::is_own(&site, path) && query.is_none_or(is_about_language) {
+        return service::description(&site, headers, query);
+    }
+    let parsed = explain_wish(query).and_then(|(query, explain)| {
+        let url = PersistentUrl::parse(path, query).map_err(|error| Unreadable::Url(Box::new(error)))?;
+        Ok((url, explain))
+    });
+    let (url, explain) = match parsed {
+        Ok(parsed) => parsed,
+        Err(unreadable) => {
+            // What is no label may be one of another scheme (D35).
+            if matches!(unreadable, Unreadable::Url(_))
+                && let Some(response) = foreign(&site, &request)
+            {
+                return response;
+            }
             metrics::counter!("ibi_resolutions_total", "status" => "400").increment(1);
-            return bad(headers, request.uri.query(), &error);
+            return bad(headers, request.uri.query(), &unreadable);
         }
     };
     let asked = Asked {
@@ -50,7 +65,23 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
     };
     let resolution = site.resolver.resolve(asked).await;
     count(resolution.outcome.status());
-    answer(headers, request.uri.query(), &resolution)
+    let evidence = match &resolution.outcome {
+        Outcome::Alert(suspected) => evidence(&site, suspected).await,
+        _ => Vec::new(),
+    };
+    answer(headers, request.uri.query(), &resolution, evidence)
+}
+
+/// What is known by now of the claims of an original.
+async fn evidence(site: &Arc<Site>, suspected: &[Suspected]) -> Vec<ClaimEvidence> {
+    let items: Vec<String> = suspected.iter().map(name).collect();
+    let registry = site.registry.clone();
+    let found = tokio::task::spawn_blocking(move || {
+        let alerts = items.iter().filter_map(|item| registry.open_alert(item).ok().flatten());
+        let each = alerts.map(|alert| ClaimEvidence::of(AlertShown::new(&registry, &alert)));
+        each.flatten().collect()
+    });
+    found.await.unwrap_or_default()
 }
 
 /// The configured base, then path and query as they came (3.5).
@@ -59,23 +90,66 @@ fn persistent(site: &Site, request: &Parts) -> String {
     format!("{}{rest}", site.public_url)
 }
 
+/// All lines of `Accept-Language` together (4.2 step 6).
 pub(super) fn accepted(headers: &HeaderMap) -> AcceptedLanguages {
-    let liked = headers.get(header::ACCEPT_LANGUAGE).and_then(|liked| liked.to_str().ok());
-    AcceptedLanguages::parse(liked.unwrap_or_default())
+    AcceptedLanguages::parse(&lines(headers, &header::ACCEPT_LANGUAGE))
 }
 
-/// Takes `explain`, a pair without a value, out of a query: it is meant for us.
-fn without_explain(query: Option<&str>) -> (Option<String>, bool) {
-    let Some(query) = query else { return (None, false) };
-    let pairs: Vec<&str> = query.split('&').filter(|pair| *pair != "explain").collect();
-    let rest = pairs.join("&");
-    let explain = rest.len() != query.len();
-    (Some(rest).filter(|rest| !explain || !rest.is_empty()), explain)
+/// What cannot be read.
+enum Unreadable {
+    Url(Box<PersistentError>),
+    /// The value of `ibiurl.explain`.
+    Explain,
+}
+
+/// Whether a query only says in which language a page is wanted.
+fn is_about_language(query: &str) -> bool {
+    query.split('&').all(|pair| pair.starts_with("ibiurl.lang="))
+}
+
+/// An identifier of another scheme: to the proxy that the operator set, or 404 naming it (D35).
+fn foreign(site: &Site, request: &Parts) -> Option<Response> {
+    let (path, query) = (request.uri.path(), request.uri.query());
+    let (scheme, identifier) = ForeignScheme::of_path(path)?;
+    if let Some(location) = site.scheme_proxies.location(scheme, identifier, query)
+        && let Ok(to) = HeaderValue::from_str(&location)
+    {
+        count(302);
+        return Some(found(&location, to));
+    }
+    count(404);
+    let tongue = pages::tongue(&request.headers, query);
+    let words = words(tongue);
+    let told = Told {
+        kind: "urn:ibi:problem:foreign-scheme".to_owned(),
+        title: words.scheme,
+        status: 404,
+        detail: format!("{} {}: {identifier}", words.scheme_detail, scheme.name()),
+        ..Told::default()
+    };
+    Some(tell(&request.headers, query, tongue, &told))
+}
+
+/// Whether an explanation is wanted, and the query that is left: one that is exactly `explain` is ours, and so is the pair
+/// `ibiurl.explain=yes` beside others; anything else is the item's (D33).
+fn explain_wish(query: Option<&str>) -> Result<(Option<&str>, bool), Unreadable> {
+    if query == Some("explain") {
+        return Ok((None, true));
+    }
+    let pairs = query.unwrap_or_default().split('&');
+    let mut wishes = pairs.filter_map(|pair| pair.strip_prefix("ibiurl.explain="));
+    match (wishes.next(), wishes.next()) {
+        (None, _) | (Some("no"), None) => Ok((query, false)),
+        (Some("yes"), None) => Ok((query, true)),
+        _ => Err(Unreadable::Explain),
+    }
 }
 
 fn count(status: u16) {
     let text = match status {
+        300 => "300",
         302 => "302",
+        403 => "403",
         404 => "404",
         409 => "409",
         410 => "410",
@@ -86,9 +160,12 @@ fn count(status: u16) {
 }
 
 /// What is no persistent URL: 400, which rule and where.
-fn bad(headers: &HeaderMap, query: Option<&str>, error: &PersistentError) -> Response {
+fn bad(headers: &HeaderMap, query: Option<&str>, unreadable: &Unreadable) -> Response {
     let tongue = pages::tongue(headers, query);
-    let detail = in_words(error, tongue);
+    let detail = match unreadable {
+        Unreadable::Url(error) => in_words(error, tongue),
+        Unreadable::Explain => words(tongue).bad_explain.to_owned(),
+    };
     let told = Told {
         kind: "urn:ibi:problem:bad-request".to_owned(),
         title: words(tongue).bad,
@@ -113,7 +190,12 @@ fn in_words(error: &PersistentError, tongue: Tongue) -> String {
     }
 }
 
-fn answer(headers: &HeaderMap, query: Option<&str>, resolution: &Resolution) -> Response {
+fn answer(
+    headers: &HeaderMap,
+    query: Option<&str>,
+    resolution: &Resolution,
+    evidence: Vec<ClaimEvidence>,
+) -> Response {
     let tongue = pages::tongue(headers, query);
     if let Some(explanation) = &resolution.explanation {
         let mut response = match Taste::of(headers) {
@@ -127,12 +209,17 @@ fn answer(headers: &HeaderMap, query: Option<&str>, resolution: &Resolution) -> 
     if let Outcome::Found { location, .. } = &resolution.outcome
         && let Ok(to) = HeaderValue::from_str(location)
     {
-        let mut response = (StatusCode::FOUND, format!("{location}\n")).into_response();
-        response.headers_mut().insert(header::LOCATION, to);
-        fresh(&mut response);
-        return response;
+        return found(location, to);
     }
-    tell(headers, query, tongue, &Told::new(&resolution.outcome, tongue))
+    tell(headers, query, tongue, &Told { evidence, ..Told::new(&resolution.outcome, tongue) })
+}
+
+/// The client goes there.
+fn found(location: &str, to: HeaderValue) -> Response {
+    let mut response = (StatusCode::FOUND, format!("{location}\n")).into_response();
+    response.headers_mut().insert(header::LOCATION, to);
+    fresh(&mut response);
+    response
 }
 
 /// Tells an outcome in the form that the client likes.
@@ -156,7 +243,7 @@ fn tell(headers: &HeaderMap, query: Option<&str>, tongue: Tongue, told: &Told) -
 }
 
 /// An answer is of this moment, of this client and of what it reads.
-fn fresh(response: &mut Response) {
+pub(super) fn fresh(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Language"));
@@ -180,13 +267,16 @@ mod tests {
     }
 
     #[test]
-    fn explain_is_ours_and_nothing_else() {
-        let taken = |query| without_explain(query);
-        assert_eq!(taken(None), (None, false));
-        assert_eq!(taken(Some("explain")), (None, true));
-        assert_eq!(taken(Some("a=1&explain&b")), (Some("a=1&b".to_owned()), true));
-        assert_eq!(taken(Some("explain=1")), (Some("explain=1".to_owned()), false));
-        assert_eq!(taken(Some("")), (Some(String::new()), false));
-        assert_eq!(taken(Some("?")), (Some("?".to_owned()), false));
+    fn clause_d33_explain_is_ours_and_nothing_else() {
+        let wish = |query| explain_wish(query).map_err(|_| "400");
+        assert_eq!(wish(None), Ok((None, false)));
+        assert_eq!(wish(Some("explain")), Ok((None, true)));
+        assert_eq!(wish(Some("a=1&ibiurl.explain=yes&b")), Ok((Some("a=1&ibiurl.explain=yes&b"), true)));
+        assert_eq!(wish(Some("ibiurl.explain=no")), Ok((Some("ibiurl.explain=no"), false)));
+        for items in ["a=1&explain&b", "explain=1", "explain&", "", "?", "explain=yes"] {
+            assert_eq!(wish(Some(items)), Ok((Some(items), false)), "{items}");
+        }
+        assert_eq!(wish(Some("ibiurl.explain=maybe")), Err("400"));
+        assert_eq!(wish(Some("ibiurl.explain=yes&ibiurl.explain=yes")), Err("400"));
     }
 }

@@ -19,6 +19,7 @@ use crate::ask::network::Network;
 use crate::inclusion::{Clock, Inclusion};
 use crate::registry::{Registry, RegistryError};
 use crate::resolve::Resolver;
+use crate::schemes::SchemeProxies;
 
 /// Between two times that figures are brought up to date.
 const OFTEN: Duration = Duration::from_secs(5);
@@ -60,6 +61,7 @@ pub struct Site {
     pub(super) limits: Limits,
     pub(super) figures: Option<Figures>,
     pub(super) public_url: String,
+    pub(super) scheme_proxies: SchemeProxies,
     clock: Clock,
     stopping: AtomicBool,
     _lock: DataLock,
@@ -73,6 +75,8 @@ pub struct SiteOptions {
     pub public_url: Option<String>,
     /// Which proxies are believed.
     pub proxies: Proxies,
+    /// Where identifiers of other schemes go (D35).
+    pub scheme_proxies: SchemeProxies,
     /// Bounds.
     pub limits: Limits,
     /// Tells the time.
@@ -94,6 +98,7 @@ impl Site {
             inclusion: Inclusion::new(registry.clone(), network, health, Arc::clone(&clock))?,
             tokens: tokens(data),
             proxies: options.proxies,
+            scheme_proxies: options.scheme_proxies,
             limits: options.limits,
             figures,
             public_url: options.public_url.unwrap_or_else(|| registry.settings().public_url.clone()),

@@ -15,6 +15,7 @@ pub(crate) fn body(said: &[Said], archive: &Archive, label: &str, key: &str) -> 
     let address = archive.address.clone().unwrap_or_default();
     let (mut item, mut service) = (label.to_owned(), archive.service.to_string());
     let (mut with_key, mut has_url) = (true, false);
+    let mut raw = String::new();
     let forms = |label: &str| Forms::new([label.parse::<Label>().unwrap()]);
     pairs.push("archiveaddress", &address);
     pairs.push_words("ibi.platformsoftware", &[]);
@@ -26,6 +27,17 @@ pub(crate) fn body(said: &[Said], archive: &Archive, label: &str, key: &str) -> 
             Said::WithoutKey => with_key = false,
             Said::Alias(alias) => pairs.push("ibi.alias", alias),
             Said::NextEdition(next) => forms(next).push_to(&mut pairs, "ibi.nextedition"),
+            Said::NextEditionOf(modifiers, next) => {
+                let relation = Relation::from_modifiers(modifiers).unwrap();
+                forms(next).push_to(&mut pairs, format!("ibi{relation}.nextedition"));
+            }
+            Said::Reserved => pairs.push("state", "Reserved"),
+            Said::Several(items) => {
+                let each: Vec<String> = items.iter().map(|item| format!("{{rep {item}}}")).collect();
+                let list = format!("x {{{}}}", each.join(" "));
+                let list = Pairs::read(list.as_bytes(), &ibi_protocol::Limits::default()).unwrap();
+                raw = list.to_string().replacen('x', "ibi.alternatives", 1) + "\r\n";
+            }
             Said::Removed(at) => {
                 pairs.push("state", "Deleted");
                 pairs.push("timestamp", at);
@@ -51,5 +63,5 @@ pub(crate) fn body(said: &[Said], archive: &Archive, label: &str, key: &str) -> 
         pairs.push("urlkey", key);
     }
     pairs.sort();
-    pairs.to_string()
+    format!("{raw}{pairs}")
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use ibi_protocol::analysis::{AcceptedLanguages, ArchiveId};
 use ibi_protocol::{Pairs, PersistentUrl};
-use ibi_resolver::{Archive, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected};
+use ibi_resolver::{
+    Archive, ArchivePlatform, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected,
+};
 use serde_json::Value as Json;
 
 /// The same file as in `ibi-protocol`.
@@ -91,6 +93,7 @@ async fn converse(conversation: &Json, rounds: &[&Json]) {
         registered: 0,
         changed: 0,
         email: None,
+        platform: ArchivePlatform::default(),
     });
     let answers = rounds.iter().map(|round| answer(&round["answer"])).chain([NOTICE.to_owned()]);
     let scripted = Arc::new(Scripted {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use ibi_protocol::analysis::{AcceptedLanguages, ArchiveId};
 use ibi_protocol::{PersistentUrl, Request};
-use ibi_resolver::{Archive, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected};
+use ibi_resolver::{
+    Archive, ArchivePlatform, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected,
+};
 use tokio::time::{Instant, sleep};
 
 const ITEM: &str = "a.br/b/2009/02.16.17.46";
@@ -58,6 +60,7 @@ fn two(acknowledging: Duration, refuse: usize) -> Arc<Two> {
             registered: 0,
             changed: 0,
             email: None,
+            platform: ArchivePlatform::default(),
         })
     };
     let refuse = AtomicUsize::new(refuse);

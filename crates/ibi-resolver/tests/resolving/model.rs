@@ -11,7 +11,9 @@ use ibi_protocol::analysis::{
     AcceptedLanguages, Answer, ArchiveId, Asked as Checked, Decision, Said, Wanted, check, decide,
 };
 use ibi_protocol::{Limits, Pairs, PersistentUrl, Relation, Request, UrlRequest};
-use ibi_resolver::{Archive, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected};
+use ibi_resolver::{
+    Archive, ArchivePlatform, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected,
+};
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep};
 
@@ -43,6 +45,7 @@ impl Fickle {
                 registered: 0,
                 changed: 0,
                 email: None,
+                platform: ArchivePlatform::default(),
             })
         };
         let archives: Vec<_> = (0..count).map(archive).collect();

@@ -134,13 +134,21 @@ fn told(outcome: &Outcome, world: &World) -> String {
             names.sort();
             format!("{status}: {} claim the original", names.join(" and "))
         }
-        Outcome::Deleted(tombstones) => {
+        Outcome::Deleted { tombstones, living } => {
             let says = tombstones.iter().map(|(archive, tombstone)| {
                 let at = tombstone.timestamp.as_deref().unwrap_or("some day");
                 format!("removed on {at}, says {}", world.name(&archive.service))
             });
-            format!("{status}: {}", says.collect::<Vec<_>>().join(" and "))
+            let living =
+                living.as_ref().map_or_else(String::new, |living| format!("; there is {}", asked(living)));
+            format!("{status}: {}{living}", says.collect::<Vec<_>>().join(" and "))
         }
+        Outcome::Ambiguous { items, .. } => {
+            let spelled =
+                items.iter().flat_map(|item| item.labels()).map(|label| label.spelling().to_owned());
+            format!("{status}: {}", spelled.collect::<Vec<_>>().join(" or "))
+        }
+        Outcome::Reserved(item) => format!("{status}: {item} is reserved"),
         Outcome::NotFound(not_found) => format!("{status}: {}", missing(not_found)),
         Outcome::Incomplete { silent, otherwise } => {
             let mut names: Vec<String> =
@@ -150,12 +158,14 @@ fn told(outcome: &Outcome, world: &World) -> String {
         }
         Outcome::Cycle { chain, why } => {
             let how = if *why == Endless::Repeats { "in circles" } else { "too far" };
-            let chain = chain.iter().map(|Question { label, verbs, .. }| {
-                format!("{}{}", label.spelling(), verbs.relation.modifiers())
-            });
+            let chain = chain.iter().map(asked);
             format!("{status}: {how}: {}", chain.collect::<Vec<_>>().join(", "))
         }
     }
+}
+
+fn asked(question: &Question) -> String {
+    format!("{}{}", question.label.spelling(), question.verbs.relation.modifiers())
 }
 
 fn missing(not_found: &NotFound) -> String {
@@ -171,6 +181,11 @@ fn missing(not_found: &NotFound) -> String {
         NotFound::Related { offered, .. } if offered.is_empty() => "there is nothing of it".to_owned(),
         NotFound::Related { offered, .. } => format!("there is only {}", list(offered)),
         NotFound::File { offered, .. } => format!("no such file in {}", list(offered)),
+        NotFound::Unheld { item, older } => {
+            let item = item.labels()[0].spelling();
+            let older = older.as_ref().map_or_else(|| "nothing else".to_owned(), asked);
+            format!("nobody has {item}, there is {older}")
+        }
         NotFound::Original { copies } => {
             let urls: Vec<&str> = copies.iter().map(|copy| copy.url.as_str()).collect();
             format!("only copies: {}", urls.join(" "))

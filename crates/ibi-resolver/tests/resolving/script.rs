@@ -48,8 +48,16 @@ pub(crate) enum Reaction {
 #[derive(Debug, Clone)]
 pub(crate) enum Said {
     Known,
-    Relation { modifiers: String, ibi: Option<String>, held: Option<Held> },
+    Relation {
+        modifiers: String,
+        ibi: Option<String>,
+        held: Option<Held>,
+    },
     NextEdition(String),
+    /// Of what these modifiers lead to.
+    NextEditionOf(String, String),
+    Reserved,
+    Several(Vec<String>),
     KnownAs(String),
     Alias(String),
     InTheNameOf(String),
@@ -229,6 +237,13 @@ fn said(part: &str) -> Result<Said, String> {
         ("known", []) => return Ok(Said::Known),
         ("known", ["as", item]) => return label(item).map(Said::KnownAs),
         ("next", ["edition", item]) => return label(item).map(Said::NextEdition),
+        ("next", ["edition", "of", modifiers, item]) => {
+            return label(item).map(|item| Said::NextEditionOf((*modifiers).to_owned(), item));
+        }
+        ("reserved", []) => return Ok(Said::Reserved),
+        ("several:", items) => {
+            return items.iter().map(|item| label(item)).collect::<Result<_, _>>().map(Said::Several);
+        }
         ("alias", [item]) => return label(item).map(Said::Alias),
         ("in", ["the", "name", "of", name]) => return Ok(Said::InTheNameOf((*name).to_owned())),
         ("without", ["a", "key"]) => return Ok(Said::WithoutKey),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ibi_protocol::analysis::ArchiveId;
 use ibi_protocol::{Request, UrlRequest};
-use ibi_resolver::{Archive, Ask, AskFailed, Known, Standing, Suspected};
+use ibi_resolver::{Archive, ArchivePlatform, Ask, AskFailed, Known, Standing, Suspected};
 
 use crate::answers;
 use crate::script::Reaction;
@@ -63,6 +63,7 @@ impl World {
             registered: 0,
             changed: 1_600_000_000,
             email: None,
+            platform: ArchivePlatform::default(),
         });
         if at == state.names.len() {
             state.names.push(name.to_owned());

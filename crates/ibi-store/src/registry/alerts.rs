@@ -4,6 +4,7 @@
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Evidence;
 use super::{RegistryError, RegistryStore};
 
 /// The most claims that one alert keeps.
@@ -47,6 +48,9 @@ pub struct Claim {
     pub timestamp: Option<String>,
     /// When it was seen the last time.
     pub seen: i64,
+    /// What its Archive tells of the item to whoever asks; nothing if it tells nothing, or was not asked yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }
 
 /// The end of an alert.
@@ -90,6 +94,28 @@ impl RegistryStore {
         })
     }
 
+    /// Adds what Archives tell of the item of an open alert, by the labels of their services. Nothing happens if there is no
+    /// such alert any more.
+    pub fn add_evidence(&mut self, item: &str, told: &[(String, Evidence)]) -> Result<(), RegistryError> {
+        let item = cut(item);
+        self.change(|transaction| -> Result<_, RegistryError> {
+            let open = format!("SELECT {COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
+            let there = transaction.query_row(&open, [item], |row| Ok(read(row))).optional()?;
+            let Some(mut alert) = there.transpose()? else { return Ok(()) };
+            for (archive, evidence) in told {
+                if let Some(claim) = alert.claims.iter_mut().find(|claim| claim.archive == cut(archive)) {
+                    claim.evidence = Some(evidence.bounded());
+                }
+            }
+            let claims = serde_json::to_string(&alert.claims)?;
+            transaction.execute(
+                "UPDATE alert SET claims = ?2 WHERE id = ?1",
+                params![alert.id.cast_signed(), claims],
+            )?;
+            Ok(())
+        })
+    }
+
     /// The alerts, the newest first.
     pub fn alerts(&self, include_resolved: bool) -> Result<Vec<AlertRecord>, RegistryError> {
         let which = if include_resolved { "" } else { "WHERE resolved IS NULL" };
@@ -98,6 +124,13 @@ impl RegistryStore {
             .prepare_cached(&format!("SELECT {COLUMNS} FROM alert {which} ORDER BY id DESC"))?;
         let rows = statement.query_map([], |row| Ok(read(row)))?;
         rows.map(|row| row?).collect()
+    }
+
+    /// The open alert for an item, if there is one.
+    pub fn open_alert(&self, item: &str) -> Result<Option<AlertRecord>, RegistryError> {
+        let open = format!("SELECT {COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
+        let found = self.connection.query_row(&open, [cut(item)], |row| Ok(read(row))).optional()?;
+        found.transpose()
     }
 
     /// How many are open.
@@ -166,9 +199,14 @@ fn merge(known: &mut Vec<Claim>, more: &[Claim]) {
             url: claim.url.as_deref().map(|url| cut(url).to_owned()),
             timestamp: claim.timestamp.as_deref().map(|time| cut(time).to_owned()),
             seen: claim.seen,
+            evidence: claim.evidence.as_ref().map(Evidence::bounded),
         };
         match known.iter().position(|own| own.archive == claim.archive) {
-            Some(own) => known[own] = claim,
+            // What was told before stays until it is told anew.
+            Some(own) => {
+                let evidence = claim.evidence.or_else(|| known[own].evidence.take());
+                known[own] = Claim { evidence, ..claim };
+            }
             None if known.len() < MOST_CLAIMS => known.push(claim),
             None => {}
         }

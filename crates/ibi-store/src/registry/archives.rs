@@ -10,7 +10,7 @@ use super::{RegistryError, RegistryStore};
 pub const MOST_ARCHIVES: usize = 100_000;
 
 const COLUMNS: &str = "id, canonical, service, key_hash, address, hosts, standing, registered, changed, email, turn, asked, \
-                       confirmed";
+                       confirmed, ip, protocol, platform";
 
 /// An Archive as it is kept. Times are seconds since the Unix epoch.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,6 +41,12 @@ pub struct ArchiveRow {
     pub asked: Option<i64>,
     /// When it said so the last time.
     pub confirmed: Option<i64>,
+    /// Its IP address, as it says itself.
+    pub ip: Option<String>,
+    /// How it is spoken to, as it says itself.
+    pub protocol: Option<String>,
+    /// The version of its platform, as it says itself.
+    pub platform: Option<String>,
 }
 
 /// Without what is kept of the key.
@@ -127,12 +133,13 @@ fn put(
     let row = ArchiveRow { id, turn, ..wanted };
     let mut statement = transaction.prepare_cached(
         "INSERT INTO archive (id, canonical, service, key_hash, address, hosts, standing, registered, changed, email,
-                              turn, asked, confirmed)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                              turn, asked, confirmed, ip, protocol, platform)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
          ON CONFLICT (id) DO UPDATE SET service = excluded.service, key_hash = excluded.key_hash,
              address = excluded.address, hosts = excluded.hosts, standing = excluded.standing,
              registered = excluded.registered, changed = excluded.changed, email = excluded.email, turn = excluded.turn,
-             asked = excluded.asked, confirmed = excluded.confirmed",
+             asked = excluded.asked, confirmed = excluded.confirmed, ip = excluded.ip,
+             protocol = excluded.protocol, platform = excluded.platform",
     )?;
     statement.execute(params![
         row.id.cast_signed(),
@@ -147,7 +154,10 @@ fn put(
         row.email,
         row.turn,
         row.asked,
-        row.confirmed
+        row.confirmed,
+        row.ip,
+        row.protocol,
+        row.platform
     ])?;
     Ok(row)
 }
@@ -167,5 +177,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ArchiveRow> {
         turn: row.get(10)?,
         asked: row.get(11)?,
         confirmed: row.get(12)?,
+        ip: row.get(13)?,
+        protocol: row.get(14)?,
+        platform: row.get(15)?,
     })
 }

@@ -19,6 +19,9 @@ fn row(canonical: &str) -> ArchiveRow {
         turn: 0,
         asked: None,
         confirmed: Some(3),
+        ip: Some("192.0.2.1".to_owned()),
+        protocol: Some("HTTP".to_owned()),
+        platform: None,
     }
 }
 
@@ -29,7 +32,7 @@ fn put(store: &mut RegistryStore, canonical: &str) -> ArchiveRow {
 
 fn claim(archive: &str, seen: i64) -> Claim {
     let url = Some(format!("http://{archive}/{seen}"));
-    Claim { archive: archive.to_owned(), url, timestamp: None, seen }
+    Claim { archive: archive.to_owned(), url, timestamp: None, seen, evidence: None }
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn it_is_made_once_and_opened_often() {
     assert_eq!(RegistryStore::open(&path).unwrap().settings().unwrap(), settings());
     use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    Connection::open(&path).unwrap().execute("UPDATE form SET form = 2", []).unwrap();
+    Connection::open(&path).unwrap().execute("UPDATE form SET form = 3", []).unwrap();
     assert!(matches!(RegistryStore::open(&path), Err(RegistryError::Newer { .. })));
     // Its making was cut off after the file was there.
     std::fs::write(folder.path().join("empty.sqlite"), "").unwrap();
@@ -152,17 +155,53 @@ fn what_strangers_add_is_bounded() {
     assert_eq!(store.raise("rep 2", &[], 3).unwrap().times, 2);
 }
 
-/// A file as this program has written it, once and for all: it has to stay readable.
+/// Files as this program has written them, once and for all: they have to stay readable. That of form 1 is brought up to
+/// date, once.
 #[test]
-fn the_frozen_sample_is_read() {
+fn the_frozen_samples_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("registry.sqlite");
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/registry-1.sqlite");
-    std::fs::copy(sample, &path).unwrap();
-    let store = RegistryStore::open(&path).unwrap();
-    assert_eq!(store.settings().unwrap(), settings());
-    assert_eq!(store.archives().unwrap(), [ArchiveRow { id: 1, turn: 1, ..row("a") }]);
-    let alert = &store.alerts(true).unwrap()[0];
-    assert_eq!((alert.item.as_str(), &alert.claims[..]), ("rep a", &[claim("x", 1)][..]));
-    assert_eq!(alert.resolved.as_ref().map(|end| end.by.as_str()), Some("Ana"));
+    let older = ArchiveRow { ip: None, protocol: None, ..row("a") };
+    for (name, row) in [("registry-1.sqlite", older), ("registry-2.sqlite", row("a"))] {
+        let path = folder.path().join(name);
+        std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(name), &path).unwrap();
+        for _ in 0..2 {
+            let store = RegistryStore::open(&path).unwrap();
+            assert_eq!((store.form().unwrap(), store.settings().unwrap()), (FORM, settings()));
+            assert_eq!(store.archives().unwrap(), [ArchiveRow { id: 1, turn: 1, ..row.clone() }]);
+            let alert = &store.alerts(true).unwrap()[0];
+            let mut claims = alert.claims.clone();
+            let evidence = claims[0].evidence.take();
+            assert_eq!((alert.item.as_str(), &claims[..]), ("rep a", &[claim("x", 1)][..]));
+            assert_eq!(alert.resolved.as_ref().map(|end| end.by.as_str()), Some("Ana"));
+            assert_eq!(evidence.is_some(), name == "registry-2.sqlite");
+        }
+        // What was migrated is written like any other.
+        put(&mut RegistryStore::open(&path).unwrap(), "a");
+        assert_eq!(
+            RegistryStore::open(&path).unwrap().archives().unwrap()[0].ip.as_deref(),
+            Some("192.0.2.1")
+        );
+    }
+}
+
+#[test]
+fn evidence_is_added_to_open_alerts_kept_and_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = RegistryStore::create(&folder.path().join("registry.sqlite"), &settings()).unwrap();
+    store.raise("rep a", &[claim("x", 1), claim("y", 1)], 1).unwrap();
+    let version = |version| VersionDigest { version, inventory: "é".repeat(1000) };
+    let evidence = Evidence {
+        depositor: Some("Ana".repeat(1000)),
+        epoch: Some(2),
+        versions: (0..100).map(version).collect(),
+        ..Evidence::default()
+    };
+    store.add_evidence("rep a", &[("y".to_owned(), evidence.clone()), ("z".to_owned(), evidence)]).unwrap();
+    // Raised again, it keeps what it has.
+    let alert = store.raise("rep a", &[claim("y", 5)], 5).unwrap();
+    let kept = alert.claims[1].evidence.clone().unwrap();
+    assert_eq!((alert.claims.len(), alert.claims[1].seen, kept.epoch), (2, 5, Some(2)));
+    assert_eq!((kept.versions.len(), kept.versions[0].inventory.len()), (MAX_EVIDENCE_VERSIONS, 128));
+    assert_eq!((kept.depositor.unwrap().len(), &alert.claims[0].evidence), (255, &None));
+    store.add_evidence("rep b", &[("y".to_owned(), Evidence::default())]).unwrap();
 }

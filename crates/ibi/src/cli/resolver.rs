@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use ibi_archive::access::Range;
 use ibi_id::Label;
+use ibi_resolver::schemes::SchemeProxy;
 
 use crate::cli::Data;
 
@@ -87,9 +88,12 @@ pub(crate) struct Serve {
     /// Ask Archives on private and loopback addresses too
     #[arg(long)]
     pub(crate) allow_private: bool,
-    /// Proxies whose X-Forwarded-For is believed: an address or a range; repeatable
+    /// Proxies whose X-Forwarded-For or Forwarded is believed: an address or a range; repeatable
     #[arg(long, value_name = "RANGE")]
     pub(crate) trusted_proxy: Vec<Range>,
+    /// Where identifiers of another scheme (doi, hdl, ark) are sent, as in doi=https://doi.org/; repeatable
+    #[arg(long, value_name = "SCHEME=URL")]
+    pub(crate) proxy: Vec<SchemeProxy>,
     /// Certificates for TLS, PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,

@@ -17,6 +17,7 @@ use ibi_http::telemetry::Figures;
 use ibi_http::{Limits, server};
 use ibi_id::{Host, Label};
 use ibi_resolver::registry::{FILE, Registry, Settings};
+use ibi_resolver::schemes::SchemeProxies;
 use ibi_resolver::web::{self, API, Site, SiteOptions};
 use tokio::net::TcpListener;
 use tower::ServiceExt as _;
@@ -86,6 +87,7 @@ async fn serve(command: &ServeAll) -> Result<Answer, Failure> {
         allow_private: true,
         public_url: Some(base.clone()),
         proxies: serving::proxies(&[]),
+        scheme_proxies: SchemeProxies::default(),
         limits,
         clock: clock(),
     };

@@ -3,7 +3,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::archive::Standing;
+use crate::archive::{ArchivePlatform, Standing};
 
 /// A server that answers every question with this, after it has told of the question.
 async fn serve(answer: &'static str) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
@@ -39,6 +39,7 @@ fn archive(address: Option<String>) -> Archive {
         registered: 0,
         changed: 0,
         email: None,
+        platform: ArchivePlatform::default(),
     }
 }
 

@@ -1,12 +1,34 @@
 //! `ibi resolver alerts`.
 
-use ibi_resolver::shown::AlertShown;
+use ibi_resolver::shown::{AlertShown, ClaimShown, VersionShown};
 
 use crate::cli::resolver::Alerts;
 use crate::commands::archive::who;
 use crate::commands::resolver::{clock, open};
 use crate::exit::{Answer, Failure};
 use crate::io::{Output, printable, say};
+
+/// What is known of a claim, a line each.
+fn evidence(output: &mut Output, claim: &ClaimShown, prefix: Option<&str>) -> Result<(), Failure> {
+    if let (Some(prefix), Some(own)) = (prefix, claim.own_prefix) {
+        let whose = if own { "the prefix of this Archive" } else { "not the prefix of this Archive" };
+        output.text(format_args!("\t\tlabel minted under {}: {whose}\n", printable(prefix)))?;
+    }
+    if let Some(time) = &claim.deposited {
+        let who = claim.depositor.as_deref().unwrap_or("-");
+        output.text(format_args!("\t\tdeposited {} by {}\n", printable(time), printable(who)))?;
+    }
+    if let Some(epoch) = claim.epoch {
+        output.text(format_args!("\t\tepoch {epoch}\n"))?;
+    }
+    for VersionShown { version, inventory } in &claim.versions {
+        output.text(format_args!("\t\tv{version} {}\n", printable(inventory)))?;
+    }
+    if let Some(email) = claim.contact.as_ref().and_then(|contact| contact.email.as_deref()) {
+        output.text(format_args!("\t\tadministrator {}\n", printable(email)))?;
+    }
+    Ok(())
+}
 
 pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
     let registry = open(&command.data)?;
@@ -27,7 +49,7 @@ pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
         _ => registry.alerts(command.all)?,
     };
     for alert in &alerts {
-        let shown = AlertShown::new(alert);
+        let shown = AlertShown::new(&registry, alert);
         if command.json {
             output.json(&shown)?;
             continue;
@@ -40,6 +62,7 @@ pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
             let updated = claim.timestamp.as_deref().unwrap_or("-");
             let (archive, url, updated) = (printable(&claim.archive), printable(url), printable(updated));
             output.text(format_args!("\t{archive} claims the original at {url}, updated {updated}\n"))?;
+            evidence(&mut output, claim, shown.prefix.as_deref())?;
         }
         if let Some(end) = &shown.resolved {
             output.text(format_args!(

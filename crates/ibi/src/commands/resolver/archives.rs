@@ -3,7 +3,7 @@
 use ibi_id::Label;
 use ibi_protocol::Key;
 use ibi_resolver::registry::Registry;
-use ibi_resolver::shown::ArchiveShown;
+use ibi_resolver::shown::{ArchiveShown, ContactShown};
 use ibi_resolver::{Archive, Settings};
 use serde_json::json;
 
@@ -111,7 +111,19 @@ fn show(registry: &Registry, archives: &[std::sync::Arc<Archive>], json: bool) -
         } else {
             let address = shown.address.as_deref().unwrap_or("-");
             let ArchiveShown { service, standing, changed, .. } = &shown;
-            output.text(format_args!("{service}\t{standing}\t{}\t{changed}\n", printable(address)))?;
+            let contact = shown.contact.as_ref();
+            let told = |of: fn(&ContactShown) -> &Option<String>| {
+                printable(contact.and_then(|contact| of(contact).as_deref()).unwrap_or("-")).to_string()
+            };
+            let said = [
+                told(|contact| &contact.ip),
+                told(|contact| &contact.protocol),
+                told(|contact| &contact.platform),
+                told(|contact| &contact.email),
+            ];
+            let said = said.join("\t");
+            output
+                .text(format_args!("{service}\t{standing}\t{}\t{changed}\t{said}\n", printable(address)))?;
         }
     }
     output.flush()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ibi_http::accept::Tongue;
 use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::AcceptedLanguages;
+use ibi_resolver::link::path_and_query;
 use ibi_resolver::{Asked, Health, Network, Outcome, Resolver, Told};
 use serde_json::json;
 
@@ -18,12 +19,10 @@ pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
     let registry = open(&command.data)?;
     let base = &registry.settings().public_url;
     // Of a whole URL, of whatever resolver, the path is what is asked for.
-    let rest = command.url.strip_prefix("http://").or_else(|| command.url.strip_prefix("https://"));
-    let given = rest.map_or(command.url.as_str(), |rest| rest.split_once('/').map_or("", |(_, path)| path));
-    let path = given.trim_start_matches('/');
-    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    let path = format!("/{path}");
-    let url = PersistentUrl::parse(&path, query).map_err(|error| Failure::Usage(error.to_string()))?;
+    let given = path_and_query(&command.url);
+    let (path, query) =
+        given.split_once('?').map_or((given.as_str(), None), |(path, query)| (path, Some(query)));
+    let url = PersistentUrl::parse(path, query).map_err(|error| Failure::Usage(error.to_string()))?;
     let persistent = format!("{base}{path}{}", query.map_or_else(String::new, |query| format!("?{query}")));
     let asked = Asked {
         url,

@@ -28,6 +28,7 @@ async fn serve(command: &Serve) -> Result<Answer, Failure> {
         allow_private: command.allow_private,
         public_url: None,
         proxies: serving::proxies(&command.trusted_proxy),
+        scheme_proxies: command.proxy.iter().cloned().collect(),
         limits,
         clock: clock(),
     };

@@ -1,0 +1,48 @@
+//! What an alert carries besides the claims (4.2 step 3; 3.3): who deposited what when, and how to
+//! reach those who run the Archives.
+
+use serde_json::Value;
+
+use super::{Folder, Resolver, until};
+
+#[test]
+fn an_alert_carries_the_evidence_that_archives_give() {
+    let [a, b] = [Folder::new(), Folder::new()];
+    let item = a.deposit(&[(b"a.txt", b"one")], &[]);
+    b.put(&[(b"a.txt", b"one")], &["--label", &item, "--original"]);
+    let resolver = Resolver::new();
+    let server = resolver.serve();
+    let _archives = [resolver.on_line(&a), resolver.on_line(&b)];
+    assert_eq!(server.get(&format!("/{item}?ibiurl.requireditemstatus=Original")).status, 409);
+    let claims = || resolver.json("alerts", &[]).pop().unwrap()["claims"].as_array().unwrap().clone();
+    until("both have told", || claims().iter().all(|claim| claim["epoch"].is_u64()));
+    let alert = resolver.json("alerts", &[]).pop().unwrap();
+    let prefix = alert["prefix"].as_str().unwrap();
+    assert!(item.starts_with(prefix), "{prefix}");
+    let claim = |folder: &Folder| -> Value {
+        claims().into_iter().find(|claim| claim["archive"] == folder.service).unwrap()
+    };
+    assert_eq!((&claim(&a)["own_prefix"], &claim(&b)["own_prefix"]), (&true.into(), &false.into()));
+    for folder in [&a, &b] {
+        let claim = claim(folder);
+        assert!(claim["depositor"].is_string() && claim["deposited"].is_string(), "{claim}");
+        let versions = claim["versions"].as_array().unwrap();
+        assert_eq!((versions.len(), &versions[0]["version"]), (1, &1.into()));
+        assert_eq!(versions[0]["inventory"].as_str().unwrap().len(), 128);
+        assert!(claim["contact"]["email"].as_str().unwrap().contains('@'), "{claim}");
+    }
+    let text = resolver.run("alerts", &[]).stdout;
+    for words in ["label minted under ", "deposited ", "epoch 1", "v1 ", "administrator "] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // The page of who required the original tells what is known, and not how to reach anybody.
+    let page = server.get_with(
+        &format!("/{item}?ibiurl.requireditemstatus=Original"),
+        "Accept: text/html\r\nAccept-Language: pt\r\n",
+    );
+    let page = page.text();
+    assert!(page.contains("rótulo gerado com o seu próprio prefixo") && page.contains("SHA-512"), "{page}");
+    assert!(!page.contains('@'), "{page}");
+    let over_api = server.api(&resolver.token(), "GET", "/alerts", b"").json();
+    assert_eq!(over_api["alerts"][0]["claims"], alert["claims"]);
+}
