@@ -154,8 +154,8 @@ fn several(
     }
     let mut pairs = Pairs::new();
     pairs.push("archiveaddress", &asked.address.archive);
-    push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().service);
-    pairs.push("ibi.platformsoftware", "");
+    push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().told_service());
+    push_platform_software(&mut pairs, holdings);
     Forms::new(label.parse::<Label>().ok()).push_to(&mut pairs, "ibi");
     Forms::push_alternatives(&items, &mut pairs);
     pairs.sort();

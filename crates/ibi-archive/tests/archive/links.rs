@@ -33,7 +33,8 @@ fn translation(of: &str, language: &str) -> Draft {
 fn asked(archive: &Archive, label: &str, modifiers: &str) -> Pairs {
     let relation = Relation::from_modifiers(modifiers).unwrap();
     let verbs = Verbs { relation, file_list: false };
-    let request = UrlRequest { client: Vec::new(), ibi: label.to_owned(), file: None, verbs, wants_all: false };
+    let request =
+        UrlRequest { client: Vec::new(), ibi: label.to_owned(), file: None, verbs, wants_all: false };
     let address = Address { archive: "archive.test".to_owned(), secure: false };
     let keys = UrlKeys::new([1; 32]);
     let now = Asked { address: &address, keys: &keys, now: 1_800_000_000 };
