@@ -1,6 +1,7 @@
 //! Editions, translations and originals in different Archives (clause 4.2).
 
 use super::{Folder, Resolver, Scripted, follow, location, until};
+use crate::binary::ibi;
 use crate::online::rep;
 
 /// Clause 4.2 step 4: a copy may be behind, and who knows a next edition beats who does not.
@@ -9,11 +10,18 @@ fn a_later_edition_in_another_archive_beats_a_copy_that_is_behind() {
     let [a, b] = [Folder::new(), Folder::new()];
     let first = a.deposit(&[(b"a.txt", b"first")], &["--language", "en"]);
     b.put(&[(b"a.txt", b"first")], &["--label", &first, "--language", "en"]);
-    b.deposit(&[(b"a.txt", b"second")], &["--next-edition-of", &first]);
+    let second = b.deposit(&[(b"a.txt", b"second")], &["--next-edition-of", &first]);
     b.deposit(&[(b"a.txt", b"primeira")], &["--translation-of", &first, "--language", "pt"]);
+    let data = a.data().display().to_string();
+    let trusts = ibi(&["archive", "links", "trust", &b.service, "--data", &data]);
+    assert_eq!(trusts.status, 0, "{}", trusts.stderr);
     let resolver = Resolver::new();
     let server = resolver.serve();
     let archives = [resolver.on_line(&a), resolver.on_line(&b)];
+    until("the Archive of the first edition accepts the second", || {
+        let links = b.archive("links list", &["--status", "accepted"]).json();
+        links.iter().any(|link| link["newer"] == *second)
+    });
     // Within a short grace: a machine with other things to do may need a few tries.
     until("the later one is chosen", || follow(&server.get(&format!("/{first}!"))).body == b"second");
     assert_eq!(follow(&server.get(&format!("/{first}+(pt)"))).body, b"primeira", "only the other has it");
