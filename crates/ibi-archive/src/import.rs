@@ -1,5 +1,5 @@
 //! Bringing in trees of uniform repositories, as they were laid out since 1995: `<rep>/doc/…` (000
-//! §4, 001 §5; `docs/formats/plain-tree.md`). [`survey`] says what a tree holds;
+//! §4, 001 §5; `docs/formats/plain-tree.md`). [`survey()`] says what a tree holds;
 //! [`Archive::import`] makes items of it, a few at a time.
 
 mod metadata_repository;

@@ -19,9 +19,9 @@ use crate::cli::{Data, address, host, port};
 pub(crate) enum Archive {
     Init(Init),
     Settings(SettingsArgs),
-    Deposit(Deposit),
+    Deposit(Box<Deposit>),
     Import(ImportArgs),
-    Update(Update),
+    Update(Box<Update>),
     Show(Show),
     List(List),
     Remove(Remove),

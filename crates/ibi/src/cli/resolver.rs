@@ -91,7 +91,7 @@ pub(crate) struct Serve {
     /// Proxies whose X-Forwarded-For or Forwarded is believed: an address or a range; repeatable
     #[arg(long, value_name = "RANGE")]
     pub(crate) trusted_proxy: Vec<Range>,
-    /// Where identifiers of another scheme (doi, hdl, ark) are sent, as in doi=https://doi.org/; repeatable
+    /// Where identifiers of another scheme (doi, hdl, ark) are sent, as in `doi=https://doi.org/`; repeatable
     #[arg(long, value_name = "SCHEME=URL")]
     pub(crate) proxy: Vec<SchemeProxy>,
     /// Certificates for TLS, PEM
