@@ -3,6 +3,7 @@
 //! The statements keep to what PostgreSQL understands too.
 
 mod rows;
+mod statements;
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +18,8 @@ use crate::records::{
 use crate::{KeepError, disk};
 pub use insert::Loader;
 use insert::{Insert, Table, happened_by};
-use rows::{event, file, number, record, role, standing, statement};
+use rows::{event, file, number, record, role, standing};
+use statements::Side;
 
 /// The form of the tables. Another one is made anew, not migrated: nothing is kept here alone.
 const FORM: i64 = 4;
@@ -403,35 +405,20 @@ impl Records for SqliteRecords {
     }
 
     fn links_to_older(&self, kind: LinkKind, older: &str) -> Result<Vec<LinkStatement>, KeepError> {
-        let sql = "SELECT body FROM statement WHERE older = ?1 AND kind = ?2 ORDER BY change, place";
-        self.rows(sql, params![older, kind as i64], |row| statement(row, 0))
+        self.statements_by(Side::Older, kind, older)
     }
 
     fn links_from_newer(&self, kind: LinkKind, newer: &str) -> Result<Vec<LinkStatement>, KeepError> {
-        let sql = "SELECT body FROM statement WHERE newer = ?1 AND kind = ?2 ORDER BY change, place";
-        self.rows(sql, params![newer, kind as i64], |row| statement(row, 0))
+        self.statements_by(Side::Newer, kind, newer)
     }
 
     fn link_statements(
         &self,
         status: Option<LinkStatus>,
-        (change, place): (u64, u64),
+        after: (u64, u64),
         limit: usize,
     ) -> Result<Vec<PlacedStatement>, KeepError> {
-        let sql = match status {
-            Some(_) => {
-                "SELECT change, place, body FROM statement WHERE status = ?4 AND (change > ?1 OR (change = ?1 AND place > ?2))
-                 ORDER BY change, place LIMIT ?3"
-            }
-            None => {
-                "SELECT change, place, body FROM statement WHERE ?4 IS NULL AND (change > ?1 OR (change = ?1 AND place > ?2))
-                 ORDER BY change, place LIMIT ?3"
-            }
-        };
-        let status = status.map(|status| status as i64);
-        self.rows(sql, params![change as i64, place as i64, limit as i64, status], |row| {
-            Ok(((number(row, 0)?, number(row, 1)?), statement(row, 2)?))
-        })
+        self.statements_after(status, after, limit)
     }
 
     fn made_by(&self, key: &str) -> Result<Option<String>, KeepError> {
