@@ -41,13 +41,13 @@ pub struct Described {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metadata_labels: Vec<String>,
     /// When it was created elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "date")]
     pub created: Option<String>,
     /// When it was last updated elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "date")]
     pub updated: Option<String>,
     /// When its metadata were last updated elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "date")]
     pub metadata_updated: Option<String>,
     /// With a label from elsewhere: this is the Original.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -70,6 +70,16 @@ fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 /// What is there has a value.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
+}
+
+/// A date as RFC 3339 writes it; whether it may be is seen when the item is published.
+fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let is_date = text.contains(['T', 't']) && text.parse::<ibi_id::Instant>().is_ok();
+    match is_date {
+        true => Ok(Some(text)),
+        false => Err(serde::de::Error::custom("a date is written as in 2014-04-04T17:39:54Z (RFC 3339)")),
+    }
 }
 
 impl Described {

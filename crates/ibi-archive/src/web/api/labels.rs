@@ -11,17 +11,20 @@ use ibi_id::Granularity;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use crate::mint;
 use crate::service::Role;
 use crate::web::api::once::{self, Once};
 use crate::web::api::{allowed, aside, json_body, refused};
 use crate::web::site::Site;
+use crate::{ArchiveError, Refusal, mint};
 
 /// Labels in one request: an answer of some hundred kilobytes.
 const MOST: usize = 10_000;
 
 /// How long a request waits for the time of its labels.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The same where the request names the granularity: nobody else's changes wait for it longer.
+const COARSE_LABEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with a `count`")]
@@ -52,6 +55,7 @@ pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Res
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         Problem::new(status, "granularity", "Not a granularity", error.rule().message())
     })?;
+    let is_named = granularity.is_some();
     if !(1..=MOST).contains(&count) {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return Err(Problem::new(status, "count", "Not so many", format!("`count` is from 1 to {MOST}")));
@@ -65,13 +69,20 @@ pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Res
         let data = archive.holdings().data().to_owned();
         let minter = archive.minter()?;
         let set = crate::deposit::request(&data, minter, count)?;
+        let max_wait = if granularity.is_some() { COARSE_LABEL_TIMEOUT } else { PATIENCE };
         let granularity = granularity.unwrap_or(set.granularity);
-        let minted = minter.mint(mint::Request { max_wait: PATIENCE, granularity, ..set })?;
+        let minted = minter.mint(mint::Request { max_wait, granularity, ..set })?;
         Ok(minted.labels().collect::<Vec<_>>())
     });
     let labels: Vec<_> = minted
         .await
-        .map_err(refused)?
+        .map_err(|error| match error {
+            ArchiveError::Mint(error @ Refusal::WouldWait { .. }) if is_named => {
+                let (status, detail) = (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
+                Problem::new(status, "granularity", "Too coarse for now", detail)
+            }
+            error => refused(error),
+        })?
         .into_iter()
         .map(|mint::Labels { rep, ibip, instant }| {
             let mut label = json!({ "instant": instant.to_string() });
