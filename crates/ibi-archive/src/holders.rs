@@ -23,6 +23,8 @@ pub mod messages;
 #[cfg(feature = "web")]
 pub mod original_claim;
 #[cfg(feature = "web")]
+pub mod orphans;
+#[cfg(feature = "web")]
 pub mod peer;
 #[cfg(feature = "web")]
 pub(crate) mod reading;

@@ -48,6 +48,8 @@ impl Proxies {
 
     fn through(&self, peer: IpAddr, hops: Hops) -> Vec<IpAddr> {
         let mut way = vec![peer];
+        // A header that names nobody is nonsense too.
+        let hops = if hops.is_empty() { vec![None] } else { hops };
         for hop in hops {
             // Whatever stands before nonsense was not said by a proxy; and who wrote it is not the proxy itself.
             way.push(hop.unwrap_or(NOBODY));
@@ -92,6 +94,7 @@ mod tests {
         assert_eq!(client("127.0.0.1", &["1.2.3.4", "198.51.100.1"]), "198.51.100.1");
         assert_eq!(client("::ffff:127.0.0.1", &["::ffff:198.51.100.1"]), "198.51.100.1");
         assert_eq!(client("127.0.0.1", &[]), "127.0.0.1");
+        assert_eq!(client("127.0.0.1", &[" , "]), "0.0.0.0");
         assert_eq!(client("127.0.0.1", &["10.0.0.1"]), "10.0.0.1");
     }
 

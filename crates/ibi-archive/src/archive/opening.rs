@@ -13,6 +13,7 @@ use ibi_store::{Content, DataLock, KeepError, SqliteRecords, StoreError, Tree};
 
 use crate::archive::{Archive, Holdings, Settings};
 use crate::holders::behind::BehindNotes;
+use crate::item::Spelling;
 use crate::mint::clock::{Clock, SystemClock};
 use crate::object::{Object, short};
 use crate::{ArchiveError, Refusal, deposit, mint};
@@ -77,9 +78,15 @@ pub fn init_with_service(
     let clock = SystemClock::new();
     let wanted = mint::subsystem(from, random)?;
     // Before anything is made: what is no label is told while there is nothing to take back.
+    let mut known = BTreeSet::new();
     for text in existing.labels.iter().chain(&existing.metadata) {
-        Label::parse(text)
+        let label = Label::parse(text)
             .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
+        if !known.insert(Spelling::of(&label).canonical) {
+            let what =
+                format!("{text} is named twice: the service and its metadata have labels of their own");
+            return Err(ArchiveError::Value(what));
+        }
     }
     match mint::look(data) {
         Ok(state) => {

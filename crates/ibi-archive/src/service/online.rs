@@ -1,5 +1,7 @@
 //! Going on line and off line: the resolver is told, again and again until it has heard (clause 3.3).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ibi_http::outgoing::Client;
@@ -33,16 +35,41 @@ pub struct Resolver {
     pub url: String,
     /// What is sent.
     pub registration: Registration,
+    /// Other labels of the service, tried in turn where the first is refused: it may be registered
+    /// in another form (clause 3.2).
+    other_labels: Vec<String>,
+    /// Which of them all is sent.
+    chosen: Arc<AtomicUsize>,
 }
 
 impl Resolver {
+    /// A resolver at a URL that knows us by one of these labels.
+    pub fn new(url: String, registration: Registration, other_labels: Vec<String>) -> Self {
+        Self { url, registration, other_labels, chosen: Arc::default() }
+    }
+
+    /// What is sent, under the label that is tried.
+    fn registration(&self) -> Registration {
+        let chosen = self.chosen.load(Ordering::Acquire);
+        let other = chosen.checked_sub(1).and_then(|at| self.other_labels.get(at));
+        let service = other.unwrap_or(&self.registration.service).clone();
+        Registration { service, ..self.registration.clone() }
+    }
+
+    /// Tries the next label. Whether all were tried.
+    fn try_next_label(&self) -> bool {
+        let next = (self.chosen.load(Ordering::Acquire) + 1) % (self.other_labels.len() + 1);
+        self.chosen.store(next, Ordering::Release);
+        next == 0
+    }
+
     /// Tells the resolver that the Archive is on line: again and again until it has confirmed it, and now and then after that,
     /// for it may have lost us, or another may have spoken in our name. It never ends.
     pub async fn go_on_line(&self, client: &Client) {
         let mut wait = FIRST;
         let mut confirmed = false;
         loop {
-            match self.ask(client, Request::Inclusion(self.registration.clone())).await {
+            match self.ask(client, Request::Inclusion(self.registration())).await {
                 Ok(pairs) if pairs.get("status.confirmation") == Some("successful") => {
                     if !confirmed {
                         tracing::info!(resolver = self.url, "on line: the resolver has confirmed it");
@@ -60,6 +87,14 @@ impl Resolver {
                         resolver = self.url,
                         archive,
                         "the resolver has not confirmed; tried again"
+                    );
+                }
+                Err(Failed::Refused) if !self.try_next_label() => {
+                    let label = self.registration().service;
+                    tracing::info!(
+                        resolver = self.url,
+                        label,
+                        "refused under one label; tried under the next"
                     );
                 }
                 Err(Failed::Refused) => {
@@ -82,7 +117,7 @@ impl Resolver {
 
     /// Tells it that the Archive goes off line, once.
     pub async fn go_off_line(&self, client: &Client) {
-        let asked = self.ask(client, Request::Exclusion(self.registration.clone()));
+        let asked = self.ask(client, Request::Exclusion(self.registration()));
         match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(pairs)) if pairs.get("status.archive") == Some("excluded") => {
                 tracing::info!(resolver = self.url, "off line: the resolver knows");

@@ -133,6 +133,13 @@ impl Site {
         Arc::clone(&self.links).run().await;
     }
 
+    /// Reports copies whose Original nobody claims, for as long as it is on line.
+    pub async fn report_orphans(self: Arc<Self>) {
+        if let Some(resolver) = &self.resolver {
+            holders::orphans::report(Arc::clone(&self.desk), resolver.clone()).await;
+        }
+    }
+
     /// What is counted.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics

@@ -112,12 +112,21 @@ impl OnLine {
         let tending = tokio::spawn(tend(Arc::clone(&site)));
         let handing = tokio::spawn(Arc::clone(&site).hand_over());
         let linking = tokio::spawn(Arc::clone(&site).exchange_links());
-        Ok(Self { site, resolver: None, tasks: vec![lending, tending, handing, linking] })
+        let reporting = tokio::spawn(Arc::clone(&site).report_orphans());
+        Ok(Self { site, resolver: None, tasks: vec![lending, tending, handing, linking, reporting] })
     }
 
     /// The label that its service is registered with.
     pub(crate) fn service(&self) -> Result<String, Failure> {
         Ok(self.site.desk().read()?.settings().announced().to_owned())
+    }
+
+    /// Other labels of its service, by which a resolver may know it.
+    fn other_labels(&self) -> Result<Vec<String>, Failure> {
+        let first = self.service()?;
+        let holdings = self.site.desk().read()?;
+        let labels: Vec<String> = holdings.settings().service.iter().map(str::to_owned).collect();
+        Ok(labels.into_iter().filter(|label| *label != first).collect())
     }
 
     /// Tells a resolver that it is on line, until it has heard.
@@ -141,7 +150,7 @@ impl OnLine {
             email: email.map_or_else(|| format!("postmaster@{host}"), str::to_owned),
             key,
         };
-        let resolver = Resolver { url: service_of(url), registration };
+        let resolver = Resolver::new(service_of(url), registration, self.other_labels()?);
         self.resolver = Some((resolver.clone(), client.clone()));
         self.tasks.push(tokio::spawn(async move { resolver.go_on_line(&client).await }));
         Ok(())
