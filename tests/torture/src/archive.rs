@@ -10,6 +10,7 @@ mod image;
 mod init;
 pub mod jobs;
 mod kill;
+pub mod links;
 mod restore;
 mod sync;
 mod tally;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::jobs::{Change, Job, Version, text};
+use super::links::{self, LinkBook};
 use super::tally::Tally;
 use crate::machine::{Ended, Machine, finish};
 
@@ -18,6 +19,8 @@ pub struct Collection {
     pub items: BTreeMap<String, Version>,
     /// Changes that were not acknowledged: they were made, or were not.
     pub begun: Vec<Change>,
+    /// How links stand, as was acknowledged.
+    pub links: LinkBook,
 }
 
 /// An item as it is listed.
@@ -36,6 +39,7 @@ impl Collection {
             match acknowledged {
                 Some(path) => {
                     tally.acknowledged += 1;
+                    links::apply(&mut self.links, &change.links, &path);
                     self.items.insert(path, change.to.clone());
                 }
                 None => self.begun.push(change.clone()),
@@ -81,6 +85,8 @@ impl Collection {
         if let Some(twice) = titles.windows(2).find(|pair| pair[0] == pair[1]) {
             tally.wrong(format!("{about}: {} is there twice", twice[0]));
         }
+        let paths: Vec<&str> = listed.iter().map(|item| item.path.as_str()).collect();
+        self.check_links((machine, data), (&paths, &found, &begun), about, tally);
         self.items.extend(found);
     }
 }
@@ -115,7 +121,8 @@ fn listed(line: &str) -> Listed {
     }
 }
 
-/// All answers of an Archive, as text: the list, and what is shown of each item, or of some if there are many.
+/// All answers of an Archive, as text: the list, what is shown of each item, or of some if there are many, and how links
+/// stand.
 pub fn answers(machine: &Machine, data: &Path) -> String {
     let ended = finish(&mut machine.at(data, &["archive", "list", "--json"]));
     let mut answers = format!("{:?}\n{}", ended.status, ended.printed);
@@ -123,7 +130,7 @@ pub fn answers(machine: &Machine, data: &Path) -> String {
     for path in paths.iter().step_by(paths.len().div_ceil(MANY).max(1)) {
         answers += &finish(&mut machine.at(data, &["archive", "show", path, "--json"])).printed;
     }
-    answers
+    answers + &finish(&mut machine.at(data, &["archive", "links", "list", "--json"])).printed
 }
 
 /// Whether what is given out is what was deposited, byte for byte.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::collection::Collection;
 use super::image::Image;
 use super::jobs::{self, Job};
+use super::links::LinkChange;
 use super::tally::Tally;
 use super::trial::Trial;
 use crate::machine::kill_after;
@@ -54,9 +55,12 @@ fn play(trial: &mut Trial, image: &Image, rounds: std::ops::Range<usize>) {
         let source = trial.new_source();
         let large = source.files.as_ref().expect("it has files").join("large.bin");
         jobs::write(&large, LARGE, &mut trial.machine.chance);
-        trial.run(&Job::deposit(source));
-        let Some(path) = paths.get(round % ROWS as usize) else { continue };
+        let edition = Job::deposit(source);
+        let [older, path, ..] = &paths[round % (ROWS as usize - 1)..] else { continue };
+        let link = |kind, status| vec![LinkChange::of_new(kind, older, status)];
+        trial.run(&edition.stating("--next-edition-of", older, link("edition", "accepted")));
         let update = Job::update(path, trial.new_source());
+        let update = update.stating("--translation-of", older, link("translation", "accepted"));
         trial.run(&update);
         if round % 2 == 1 {
             let title = update.changes[0].to.title.clone();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::links::LinkChange;
 use crate::machine::Chance;
 
 /// What an item is like.
@@ -21,6 +22,29 @@ pub struct Change {
     pub to: Version,
     /// In a table, what its row deposits; in a tree, the label of the repository.
     pub row: Option<String>,
+    /// What it makes of links: all of it, or nothing if the change is not made.
+    pub links: Vec<LinkChange>,
+}
+
+impl Change {
+    fn new(path: Option<&str>, to: Version) -> Self {
+        Self { path: path.map(str::to_owned), to, row: None, links: Vec::new() }
+    }
+}
+
+/// A row of a table; empty is what it does not say.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    pub title: String,
+    pub language: &'static str,
+    pub edition_of: String,
+    pub translation_of: String,
+}
+
+impl Row {
+    pub fn new(title: String) -> Self {
+        Self { title, ..Self::default() }
+    }
 }
 
 /// A command.
@@ -35,36 +59,59 @@ impl Job {
         let folder = source.files.as_deref().map(text).unwrap_or_default();
         let title = format!("title={}", source.title);
         let arguments = words(&["archive", "deposit", &folder, "--dc", &title, "--dc", "creator=Torquemada"]);
-        Self { arguments, changes: vec![Change { path: None, to: source, row: None }] }
+        Self { arguments, changes: vec![Change::new(None, source)] }
     }
 
     pub fn update(path: &str, to: Version) -> Self {
         let folder = to.files.as_deref().map(text).unwrap_or_default();
         let title = format!("title={}", to.title);
         let arguments = words(&["archive", "update", path, &folder, "--dc", &title]);
-        Self { arguments, changes: vec![Change { path: Some(path.to_owned()), to, row: None }] }
+        Self { arguments, changes: vec![Change::new(Some(path), to)] }
     }
 
     pub fn remove(path: &str, title: &str, purge: bool) -> Self {
         let mut arguments = words(&["archive", "remove", path, "--reason", "torture", "--yes"]);
         arguments.extend(purge.then(|| "--purge".to_owned()));
         let to = Version { title: title.to_owned(), files: None };
-        Self { arguments, changes: vec![Change { path: Some(path.to_owned()), to, row: None }] }
+        Self { arguments, changes: vec![Change::new(Some(path), to)] }
+    }
+
+    /// The same command, which states a link from its item, too: `option` is `--next-edition-of` or
+    /// `--translation-of`.
+    pub fn stating(mut self, option: &str, older: &str, links: Vec<LinkChange>) -> Self {
+        self.arguments.extend(words(&[option, older]));
+        self.changes[0].links.extend(links);
+        self
+    }
+
+    /// Accepts, refuses or withdraws the link that an item states to another one.
+    pub fn decide(decision: &str, (older, newer): (&str, &str), to: Version, links: Vec<LinkChange>) -> Self {
+        let arguments = words(&["archive", "links", decision, newer, "--of", older]);
+        Self { arguments, changes: vec![Change { links, ..Change::new(Some(newer), to) }] }
     }
 
     /// A table of so many rows, written into a new folder.
     pub fn table(folder: &Path, name: &str, rows: u64, chance: &mut Chance) -> Self {
+        let rows: Vec<Row> = (0..rows).map(|row| Row::new(format!("{name} {row}"))).collect();
+        Self::table_of(folder, &rows, chance)
+    }
+
+    /// The same of these rows.
+    pub fn table_of(folder: &Path, rows: &[Row], chance: &mut Chance) -> Self {
         fs::create_dir_all(folder).expect("room");
-        let mut table = "file,dc.title\n".to_owned();
+        let mut table = "file,dc.title,language,next-edition-of,translation-of\n".to_owned();
         let mut changes = Vec::new();
-        for row in 0..rows {
-            let (file, title) = (format!("row {row}"), format!("{name} {row}"));
+        for (row, Row { title, language, edition_of, translation_of }) in rows.iter().enumerate() {
+            let file = format!("row {row}");
             let source = Version { title: title.clone(), files: Some(folder.join(&file)) };
             fs::create_dir(folder.join(&file)).expect("a new folder");
             let length = 1 + chance.below(5000);
             write(&folder.join(&file).join("text.txt"), length, chance);
-            table.push_str(&format!("{file},{title}\n"));
-            changes.push(Change { path: None, to: source, row: Some(file) });
+            table.push_str(&format!("{file},{title},{language},{edition_of},{translation_of}\n"));
+            let links = [("edition", edition_of), ("translation", translation_of)];
+            let links = links.into_iter().filter(|(_, older)| !older.is_empty());
+            let links = links.map(|(kind, older)| LinkChange::of_new(kind, older, "accepted")).collect();
+            changes.push(Change { row: Some(file), links, ..Change::new(None, source) });
         }
         let path = folder.join("table.csv");
         fs::write(&path, table).expect("room");
@@ -111,7 +158,8 @@ impl Job {
         let whole = printed.rfind('\n').map_or("", |end| &printed[..=end]);
         let lines: Vec<Vec<&str>> = whole.lines().map(|line| line.split('\t').collect()).collect();
         let of = |change: &Change| match &change.row {
-            None => lines.first().map(|labels| labels[0].to_owned()),
+            // Who decides a link is told the link.
+            None => lines.first().map(|labels| change.path.clone().unwrap_or_else(|| labels[0].to_owned())),
             Some(row) => lines.iter().find_map(|fields| match fields[..] {
                 [_, "deposited" | "already", file, path, ..] if file == row => Some(path.to_owned()),
                 ["imported" | "already", label, ..] if label == row => Some(label.to_owned()),

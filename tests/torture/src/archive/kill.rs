@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::calls::{Call, killed_at, some, trace};
 use super::jobs::Job;
+use super::links::LinkChange;
 use super::tally::Tally;
 use super::trial::{Trial, copy_folder};
 use crate::machine::Machine;
@@ -35,23 +36,36 @@ fn at_calls(trial: &mut Trial, number: usize, disk: &Disk) {
         trial.strangers = 1;
     }
     trial.machine.init_archive();
-    let (first, second) = (trial.new_source(), trial.new_source());
-    trial.run(&Job::deposit(first));
-    let path = trial.run(&Job::deposit(second)).pop().expect("it was deposited");
+    let first = Job::deposit(trial.new_source());
+    let first = trial.run(&first).pop().expect("it was deposited");
+    // Its next edition, and another one: of that, somebody has to decide.
+    let [path, rival] = ["accepted", "proposed"].map(|status| {
+        let link = LinkChange::of_new("edition", &first, status);
+        let job = Job::deposit(trial.new_source()).stating("--next-edition-of", &first, vec![link]);
+        trial.run(&job).pop().expect("it was deposited")
+    });
     let title = trial.collection.items[&path].title.clone();
-    let update = Job::update(&path, trial.new_source());
+    let update = moving(trial, &path, &first, &rival);
+    let translation = LinkChange::of_new("translation", &first, "accepted");
+    let edition = LinkChange::of_new("edition", &path, "accepted");
+    let deposit = Job::deposit(trial.new_source()).stating("--next-edition-of", &path, vec![edition]);
+    let deposit = deposit.stating("--translation-of", &first, vec![translation]);
     let jobs = [
-        Job::deposit(trial.new_source()),
+        deposit,
         update.clone(),
         Job::remove(&path, &title, false),
         Job::remove(&path, &title, true),
-        trial.new_table(5),
+        trial.new_table_of_translations(5, &first),
         trial.new_tree(5),
         Job::rebuild(),
     ];
+    let decisions = decisions(trial, &first, &path, &rival);
     let start = Start::of(trial, "start");
     for job in &jobs {
         start.at_calls(trial, job, number, disk);
+    }
+    for job in &decisions {
+        start.at_calls(trial, job, number.div_ceil(3), disk);
     }
     // An item with more than one version, of which all bytes are destroyed.
     disk.lay_out(&trial.machine, &start.folder);
@@ -67,6 +81,30 @@ fn at_calls(trial: &mut Trial, number: usize, disk: &Disk) {
     if let Disk::PowerCut(disk) = disk {
         disk.unmount();
     }
+    if trial.tally.links == 0 {
+        trial.tally.wrong("no link was looked at".to_owned());
+    }
+}
+
+/// A new version of an item that is the next edition of another one from then on.
+fn moving(trial: &mut Trial, path: &str, from: &str, to: &str) -> Job {
+    let links =
+        vec![LinkChange::of_new("edition", from, "withdrawn"), LinkChange::of_new("edition", to, "accepted")];
+    Job::update(path, trial.new_source()).stating("--next-edition-of", to, links)
+}
+
+/// What an operator may say of the next edition of an item, and of the one that is proposed beside it.
+fn decisions(trial: &Trial, older: &str, accepted: &str, proposed: &str) -> [Job; 3] {
+    let decide = |decision, newer: &str, links: &[(&str, &'static str)]| {
+        let links = links.iter().map(|(newer, status)| LinkChange::of_edition(older, newer, status));
+        Job::decide(decision, (older, newer), trial.collection.items[newer].clone(), links.collect())
+    };
+    [
+        // There is one next edition: accepting a second one withdraws the first, both or neither.
+        decide("accept", proposed, &[(proposed, "accepted"), (accepted, "withdrawn")]),
+        decide("refuse", proposed, &[(proposed, "refused")]),
+        decide("withdraw", accepted, &[(accepted, "withdrawn")]),
+    ]
 }
 
 /// A folder to begin with, again and again.

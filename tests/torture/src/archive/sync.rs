@@ -2,6 +2,7 @@
 
 use super::calls::{Call, failing_at, some, trace};
 use super::jobs::Job;
+use super::links::LinkChange;
 use super::tally::Tally;
 use super::trial::Trial;
 use crate::machine::Ended;
@@ -10,9 +11,9 @@ use crate::machine::Ended;
 pub fn sync(mut trial: Trial, number: usize) -> Tally {
     trial.machine.init_archive();
     let first = Job::deposit(trial.new_source());
-    trial.run(&first);
+    let first = trial.run(&first).pop().expect("it was deposited");
     for kind in 0..4 {
-        let job = new_job(&mut trial, kind);
+        let job = new_job(&mut trial, kind, &first);
         let (calls, ended) = trace(&trial.machine, &job);
         trial.collection.note(&job, &ended, &mut trial.tally);
         let calls: Vec<Call> = calls.into_iter().filter(Call::is_sync).collect();
@@ -21,7 +22,7 @@ pub fn sync(mut trial: Trial, number: usize) -> Tally {
             if trial.is_over() {
                 break;
             }
-            let job = new_job(&mut trial, kind);
+            let job = new_job(&mut trial, kind, &first);
             let ended = failing_at(&trial.machine, &job, call, "EIO");
             trial.tally.troubles += 1;
             let about =
@@ -35,9 +36,10 @@ pub fn sync(mut trial: Trial, number: usize) -> Tally {
 }
 
 /// Something to do that was not done yet.
-fn new_job(trial: &mut Trial, kind: usize) -> Job {
+fn new_job(trial: &mut Trial, kind: usize, first: &str) -> Job {
     if kind == 0 {
-        return Job::deposit(trial.new_source());
+        let link = LinkChange::of_new("translation", first, "accepted");
+        return Job::deposit(trial.new_source()).stating("--translation-of", first, vec![link]);
     }
     if kind == 1 {
         return trial.new_table(3);

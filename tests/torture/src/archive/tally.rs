@@ -14,6 +14,8 @@ pub struct Tally {
     pub half: usize,
     /// Files that were given out and are not what was deposited.
     pub damaged: usize,
+    /// Links that were found as they should stand.
+    pub links: usize,
     /// Trees that strangers called valid.
     pub valid: usize,
     /// Other things that must not happen.
@@ -47,12 +49,15 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { troubles, acknowledged, lost, half, damaged, valid, wrongs } = self;
+        let Self { troubles, acknowledged, lost, half, damaged, links, valid, wrongs } = self;
         write!(
             f,
             "{troubles} troubles, {acknowledged} acknowledged changes, {lost} lost, {half} half-visible, "
         )?;
         write!(f, "{damaged} damaged files given out; {valid} trees valid for strangers")?;
+        if *links > 0 {
+            write!(f, "; {links} links as they should stand")?;
+        }
         if !wrongs.is_empty() {
             write!(f, "; {} WRONG", wrongs.len())?;
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::collection::{Collection, answers};
-use super::jobs::{self, Job, Version};
+use super::jobs::{self, Job, Row, Version};
 use super::tally::Tally;
 use crate::machine::{Ended, Machine, finish};
 
@@ -52,6 +52,15 @@ impl Trial {
     pub fn new_tree(&mut self, repositories: u64) -> Job {
         let folder = self.new_folder();
         Job::import(&folder, repositories, &mut self.machine.chance)
+    }
+
+    /// A table of so many translations of one item.
+    pub fn new_table_of_translations(&mut self, rows: u64, of: &str) -> Job {
+        let folder = self.new_folder();
+        let title = |row| format!("table {} {row}", self.sources);
+        let row = |row| Row { language: "pt", translation_of: of.to_owned(), ..Row::new(title(row)) };
+        let rows: Vec<Row> = (0..rows).map(row).collect();
+        Job::table_of(&folder, &rows, &mut self.machine.chance)
     }
 
     /// Runs a command that nothing happens to: it must be acknowledged. The paths of its items.
