@@ -4,6 +4,7 @@
 mod address;
 mod ending;
 mod figures;
+mod links;
 mod pair;
 mod round;
 mod side;

@@ -45,19 +45,7 @@ pub struct Address {
 impl Address {
     /// Asks over HTTP, at the address that counts for nothing (`killat.c`).
     pub fn ask(&self) -> Answer {
-        let body = || -> std::io::Result<String> {
-            let patience = Duration::from_secs(5);
-            let address = SocketAddr::from(([127, 0, 0, 2], self.port));
-            let mut stream = TcpStream::connect_timeout(&address, patience)?;
-            stream.set_read_timeout(Some(patience))?;
-            let (path, port) = (&self.path, self.port);
-            let head = format!("GET /api/v1/items/{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
-            stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
-            let mut answer = Vec::new();
-            stream.read_to_end(&mut answer)?;
-            Ok(String::from_utf8_lossy(&answer).into_owned())
-        };
-        match body() {
+        match self.get(&format!("/api/v1/items/{}", self.path)) {
             Ok(body) if body.starts_with("HTTP/1.1 200") && body.trim_end().ends_with('}') => {
                 Answer::told(&body)
             }
@@ -66,6 +54,33 @@ impl Address {
             }
             _ => Answer::Down,
         }
+    }
+
+    /// Asks as a resolver does (clause 3.4), at the same address: the pairs; nothing if there was no whole answer.
+    pub fn ask_for(&self, label: &str, verbs: &str) -> Option<String> {
+        let settings = fs::read_to_string(self.data.join("archive")).ok()?;
+        let service = settings.lines().find_map(|line| line.strip_prefix("service-rep "))?;
+        let answer = self.get(&format!(
+            "/{service}?servicesubject=urlRequest&clientinformation.ipaddress=127.0.0.1&parsedibiurl.ibi={label}\
+             &parsedibiurl.verblist={verbs}"
+        ));
+        let answer = answer.ok().filter(|answer| answer.starts_with("HTTP/1.1 200"))?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let head = head.to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        (length == Some(body.len())).then(|| body.to_owned())
+    }
+
+    fn get(&self, target: &str) -> std::io::Result<String> {
+        let patience = Duration::from_secs(5);
+        let address = SocketAddr::from(([127, 0, 0, 2], self.port));
+        let mut stream = TcpStream::connect_timeout(&address, patience)?;
+        stream.set_read_timeout(Some(patience))?;
+        let head = format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n", self.port);
+        stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     pub fn journal(&self) -> String {

@@ -31,6 +31,7 @@ pub fn check(machine: &Machine, pair: &mut Pair, keep: bool, figures: &mut Figur
     for side in [&mut pair.giver, &mut pair.taker] {
         sound(machine, side, figures);
     }
+    pair.family.check(machine, &pair.giver.address, &pair.taker.address, figures);
 }
 
 /// What happened to the item last.

@@ -19,6 +19,9 @@ pub struct Figures {
     pub two_originals: usize,
     pub fewer_places: usize,
     pub stuck: usize,
+    /// How often who has an item named its last edition or its translation, and how often not, or another one.
+    pub leads: usize,
+    pub misled: usize,
     pub wrongs: Vec<String>,
 }
 
@@ -38,6 +41,11 @@ impl Figures {
         self.wrongs.push(format!("stuck: {what}"));
     }
 
+    pub fn misled(&mut self, what: String) {
+        self.misled += 1;
+        self.wrongs.push(format!("misled: {what}"));
+    }
+
     pub fn wrong(&mut self, what: String) {
         self.wrongs.push(what);
     }
@@ -51,6 +59,8 @@ impl Figures {
         self.two_originals += other.two_originals;
         self.fewer_places += other.fewer_places;
         self.stuck += other.stuck;
+        self.leads += other.leads;
+        self.misled += other.misled;
         for (all, more) in self.kills.iter_mut().zip(other.kills) {
             *all += more;
         }
@@ -58,21 +68,22 @@ impl Figures {
     }
 
     pub fn holds(&self) -> bool {
-        self.wrongs.is_empty() && self.kills.iter().sum::<usize>() > 0
+        self.wrongs.is_empty() && self.kills.iter().sum::<usize>() > 0 && self.leads > 0
     }
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { calls, rounds, kills, cuts, again, asks, .. } = self;
-        let Self { two_originals, fewer_places, stuck, wrongs, .. } = self;
+        let Self { two_originals, fewer_places, stuck, leads, misled, wrongs, .. } = self;
         let [giver, taker, command] = calls;
         write!(f, "{rounds} hand-overs; ")?;
         write!(f, "killed: giver {} (of {giver} calls), taker {} (of {taker}), ", kills[0], kills[1])?;
         write!(f, "command {} (of {command}); {cuts} networks cut, {again} begun again, ", kills[2])?;
         write!(
             f,
-            "asked {asks} times; {two_originals} two originals, {fewer_places} fewer places, {stuck} stuck"
+            "asked {asks} times, for editions and translations {leads} times; {two_originals} two originals, {fewer_places} \
+             fewer places, {misled} misled, {stuck} stuck"
         )?;
         if !wrongs.is_empty() {
             write!(f, "; {} WRONG", wrongs.len())?;

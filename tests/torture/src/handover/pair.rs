@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::address::{Files, files};
+use super::links::Family;
 use super::side::Side;
 use super::trap::{Trap, last_words};
 use crate::archive::jobs::text;
@@ -19,6 +20,8 @@ pub struct Pair {
     pub trap: Trap,
     /// The item's object, as it was deposited.
     pub files: Files,
+    /// What it has links with.
+    pub family: Family,
     token: PathBuf,
     said: PathBuf,
 }
@@ -37,8 +40,8 @@ impl Pair {
         };
         let data = &giver.address.data;
         let [one, two] = sources.each_ref().map(|source| text(source));
-        let printed = must(data, &["archive", "deposit", &one, "--dc", "title=Handed over"]);
-        let path = printed.split(['\t', '\n']).next().unwrap_or_default().to_owned();
+        let family = Family::deposit(|arguments| must(data, arguments), &one);
+        let path = family.item().to_owned();
         must(data, &["archive", "update", &path, &two]);
         let role = ["archive", "token", "create", "--role", "holder", "--name", "giver"];
         let printed = must(&taker.address.data, &role);
@@ -50,7 +53,7 @@ impl Pair {
             copy_folder(&side.address.data, &side.start);
         }
         let (trap, said) = (Trap::new(home.join("trap-command")), home.join("command.log"));
-        Self { giver, taker, trap, files, token, said }
+        Self { giver, taker, trap, files, family, token, said }
     }
 
     /// As it was in the beginning, and on line.

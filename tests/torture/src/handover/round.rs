@@ -47,8 +47,8 @@ pub fn play(machine: &Machine, pair: &mut Pair, plan: &Plan) -> (Figures, String
         return (figures, format!("{plan:?}"));
     }
     let (giver, taker) = (pair.giver.address.clone(), pair.taker.address.clone());
-    let files = pair.files.clone();
-    let watch = Watch { giver, taker, files: &files, keep: plan.keep };
+    let (files, family) = (pair.files.clone(), pair.family.clone());
+    let watch = Watch { giver, taker, files: &files, keep: plan.keep, family: &family };
     let stop = AtomicBool::new(false);
     let seen = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch.run(&stop));
@@ -69,6 +69,8 @@ pub fn play(machine: &Machine, pair: &mut Pair, plan: &Plan) -> (Figures, String
     figures.asks = seen.asks;
     figures.two_originals += seen.two_originals;
     figures.fewer_places += seen.fewer_places;
+    figures.leads += seen.leads;
+    figures.misled += seen.misled;
     figures.wrongs.extend(seen.wrongs);
     if !hung {
         ending::check(machine, pair, plan.keep, &mut figures);

@@ -5,13 +5,18 @@ use std::time::Duration;
 
 use super::address::{Address, Answer, Files, files};
 use super::figures::Figures;
+use super::links::Family;
 
 pub struct Watch<'a> {
     pub giver: Address,
     pub taker: Address,
     pub files: &'a Files,
     pub keep: bool,
+    pub family: &'a Family,
 }
+
+/// Links are asked for one time in so many.
+const SELDOM: usize = 4;
 
 /// What one Archive answered so far.
 #[derive(Default, Clone, Copy)]
@@ -32,6 +37,11 @@ impl Watch<'_> {
             let last = stop.load(Ordering::Relaxed);
             for (place, address) in [&self.giver, &self.taker].into_iter().enumerate() {
                 note(&mut seen, place, address.ask(), &mut figures);
+            }
+            if figures.asks % SELDOM == 0 || last {
+                for address in [&self.giver, &self.taker] {
+                    self.family.look(address, &mut figures);
+                }
             }
             self.places(&mut arrived, &mut figures);
             figures.asks += 1;
