@@ -6,7 +6,7 @@
 //! Statements travel with copies and hand-overs, so every holder of an item knows them.
 //!
 //! `known` reads them, `stated` says which ones a change brings about, `decide` is what the operator
-//! says. Online, `report` is what Archives tell each other, `exchange` keeps both ends in step.
+//! says. Online, `report` is what Archives tell each other, `receipts` are codes for decisions, `exchange` keeps both ends in step.
 
 mod decide;
 #[cfg(feature = "web")]
@@ -14,6 +14,7 @@ pub mod exchange;
 mod known;
 mod migrate;
 #[cfg(feature = "web")]
+pub mod receipts;
 pub mod report;
 mod stated;
 pub mod trust;

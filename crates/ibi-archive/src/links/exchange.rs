@@ -15,7 +15,8 @@ use ibi_store::journal::{LinkKind, LinkStatus};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::report::{LinkHint, LinkReceipts, item_keys};
+use super::receipts::LinkReceipts;
+use super::report::{LinkHint, item_keys};
 use crate::ArchiveError;
 use crate::holders::HolderError;
 use crate::service::Desk;

@@ -1,16 +1,19 @@
 //! What Archives tell each other of the links of an item (`docs/formats/links.md`).
 
-use std::path::Path;
-
 use ibi_store::journal::{LinkKind, LinkStatement, State};
 use serde::{Deserialize, Serialize};
 
-use super::known::{key_of, keys_of};
-use super::stated::{is_decided_here, stated};
-use super::{MAX_STATEMENTS_PER_ITEM, known::is_sound};
-use crate::ArchiveError;
-use crate::archive::{Holding, Holdings};
+use super::MAX_STATEMENTS_PER_ITEM;
+use super::known::{is_sound, key_of};
 use crate::item::Labels;
+#[cfg(feature = "web")]
+use {
+    super::known::keys_of,
+    super::receipts::LinkReceipts,
+    super::stated::{is_decided_here, stated},
+    crate::ArchiveError,
+    crate::archive::{Holding, Holdings},
+};
 
 /// The format of these documents.
 pub const LINK_REPORT_FORMAT: u32 = 1;
@@ -50,6 +53,7 @@ pub struct LinkReport {
 
 impl LinkReport {
     /// What is told of the links of an item.
+    #[cfg(feature = "web")]
     pub fn of(
         holdings: &Holdings,
         holding: &Holding,
@@ -99,12 +103,14 @@ impl LinkReport {
     }
 
     /// All labels of the item in the spelling of statements.
+    #[cfg(feature = "web")]
     pub(crate) fn keys(&self) -> Vec<String> {
         let labels = self.item.iter().chain(self.aliases.iter().map(String::as_str));
         labels.filter_map(key_of).collect()
     }
 
     /// Whether the item states a link of a kind to one with these labels.
+    #[cfg(feature = "web")]
     pub(crate) fn states(&self, kind: LinkKind, older: &[String]) -> bool {
         let stated = match kind {
             LinkKind::Edition => &self.next_edition_of,
@@ -132,60 +138,14 @@ pub struct LinkHint {
 
 impl LinkHint {
     /// The labels in the spelling of statements; nothing if they are no labels.
-    pub(crate) fn keys(&self) -> Option<(String, String)> {
+    pub fn keys(&self) -> Option<(String, String)> {
         let sound = self.decided.as_ref().is_none_or(is_sound);
         Some((key_of(&self.older)?, key_of(&self.newer)?)).filter(|(older, newer)| sound && older != newer)
     }
 }
 
-/// Codes by which an Archive knows its own decisions again, also after a restore that lost them.
-pub struct LinkReceipts {
-    key: [u8; 32],
-}
-
-impl std::fmt::Debug for LinkReceipts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LinkReceipts(…)")
-    }
-}
-
-impl LinkReceipts {
-    /// The codes of a data folder, under a key of its own: 64 hex digits in `service/link-key`.
-    pub fn open(data: &Path, fresh: [u8; 32]) -> Result<Self, ArchiveError> {
-        let path = data.join("service/link-key");
-        match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                let key = crate::item::unhex(text.trim()).and_then(|key| key.try_into().ok());
-                let key = key.ok_or_else(|| {
-                    ArchiveError::Value(format!("{} is not 64 hex digits: remove it", path.display()))
-                })?;
-                Ok(Self { key })
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let text = format!("{}\n", ibi_store::digests::hex(&fresh));
-                ibi_store::service::replace(&path, text.as_bytes())?;
-                Ok(Self { key: fresh })
-            }
-            Err(error) => Err(ArchiveError::io("read", &path)(error)),
-        }
-    }
-
-    fn receipt(&self, link: &LinkStatement) -> String {
-        let LinkStatement { kind, older, newer, status, counter, .. } = link;
-        let text = format!("{} {older} {newer} {} {counter}", kind.name(), status.name());
-        blake3::keyed_hash(&self.key, text.as_bytes()).to_hex().to_string()
-    }
-
-    /// Whether a statement is a decision of this Archive's.
-    pub fn is_ours(&self, link: &LinkStatement) -> bool {
-        let Some(told) = &link.receipt else { return false };
-        let told = blake3::Hash::from_hex(told.as_bytes());
-        // Compared in constant time.
-        told.is_ok_and(|told| blake3::Hash::from_hex(self.receipt(link)).is_ok_and(|own| own == told))
-    }
-}
-
 /// All labels of an item here, in the spelling of statements.
+#[cfg(feature = "web")]
 pub(crate) fn item_keys(holding: &Holding) -> Vec<String> {
     keys_of(&holding.item)
 }
@@ -208,41 +168,5 @@ mod tests {
         assert_eq!(serde_json::from_str::<LinkReport>(&later).unwrap(), report);
         let twice = sample.replacen("\"counter\":1,\"older_labels\"", "\"counter\":0,\"older_labels\"", 1);
         assert!(serde_json::from_str::<LinkReport>(&twice).unwrap().check().is_err(), "no such counter");
-    }
-
-    /// Clause 2.4, *Nothing is lost*: an Archive knows its own decision again, and nobody else's.
-    #[test]
-    fn a_receipt_is_good_for_one_decision_of_one_archive() {
-        let folder = tempfile::tempdir().unwrap();
-        let receipts = LinkReceipts::open(folder.path(), [7; 32]).unwrap();
-        let again = LinkReceipts::open(folder.path(), [8; 32]).unwrap();
-        let other = LinkReceipts { key: [9; 32] };
-        let link = LinkStatement {
-            kind: LinkKind::Edition,
-            older: "test/a/2026/01.01.00.01".to_owned(),
-            newer: "test/a/2026/01.01.00.02".to_owned(),
-            status: LinkStatus::Accepted,
-            counter: 3,
-            older_labels: Vec::new(),
-            newer_labels: Vec::new(),
-            older_language: None,
-            newer_language: None,
-            created: String::new(),
-            removed: false,
-            unstated: false,
-            archive: None,
-            receipt: None,
-        };
-        let told = LinkStatement { receipt: Some(receipts.receipt(&link)), ..link.clone() };
-        assert!(receipts.is_ours(&told) && again.is_ours(&told), "the key is kept");
-        assert!(!other.is_ours(&told), "of another Archive");
-        assert!(!receipts.is_ours(&link), "no receipt");
-        let forged = [
-            LinkStatement { counter: 4, ..told.clone() },
-            LinkStatement { status: LinkStatus::Withdrawn, ..told.clone() },
-            LinkStatement { newer: "test/a/2026/01.01.00.03".to_owned(), ..told.clone() },
-            LinkStatement { kind: LinkKind::Translation, ..told.clone() },
-        ];
-        assert!(forged.iter().all(|link| !receipts.is_ours(link)));
     }
 }

@@ -16,7 +16,7 @@ use crate::archive::FoundOnOpening;
 use crate::holders::taking::Taking;
 use crate::holders::{self, handing};
 use crate::links::exchange::LinkExchange;
-use crate::links::report::LinkReceipts;
+use crate::links::receipts::LinkReceipts;
 use crate::mint::clock::{Clock as _, SystemClock};
 use crate::service::address::Address;
 use crate::service::{Desk, Drafts, Statistics, Tokens, UrlKeys, tokens};
