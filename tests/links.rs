@@ -2,6 +2,7 @@
 //! process of the built binary.
 
 mod consent;
+mod groups;
 mod orders;
 mod restored;
 

@@ -237,9 +237,16 @@ impl LinkExchange {
         }
         let links = holdings.links_to(kind, &older.item)?;
         let newest = links.iter().map(|link| link.counter).max().unwrap_or(0);
+        // A root that has become a member of another group: its own members tell their links to the root of that.
+        let up = holdings
+            .links_from(kind, &older.item)?
+            .iter()
+            .map(|link| link.counter)
+            .fold(0, u64::saturating_add);
         for link in links.iter().filter(|link| link.archive.is_some()) {
             // Members of a group are told of all of it.
-            let counter = if kind == LinkKind::Translation { newest } else { link.counter };
+            let counter =
+                if kind == LinkKind::Translation { newest.saturating_add(up) } else { link.counter };
             let mut agenda = self.agenda();
             let told = agenda.told.insert((link.older.clone(), link.newer.clone()), counter);
             if told != Some(counter) && link.status != LinkStatus::Proposed {

@@ -4,7 +4,7 @@ use ibi_store::journal::{LinkKind, LinkStatement, LinkStatus, State};
 
 use super::{LinkExchange, tell};
 use crate::ArchiveError;
-use crate::archive::{Archive, Holding};
+use crate::archive::{Archive, Holding, Holdings};
 use crate::holders::HolderError;
 use crate::item::Labels;
 use crate::links::known::key_of;
@@ -36,7 +36,8 @@ impl LinkExchange {
             return Ok(());
         };
         let path = older.path.clone();
-        if report.states(hint.kind, &item_keys(&older)) {
+        let named = named_by_links(&*self.desk.read()?, &older, hint.kind)?;
+        if report.states(hint.kind, &named) {
             self.take(&older, hint.kind, &report).await
         } else {
             let (kind, newer) = (hint.kind, report.keys());
@@ -79,6 +80,20 @@ impl LinkExchange {
         }
         Ok(())
     }
+}
+
+/// The labels that an item may state a link to, for that link to be one to this item: its own and, of the root of a group of
+/// translations, those of its members (clause 2.4, *One successor*).
+fn named_by_links(holdings: &Holdings, older: &Holding, kind: LinkKind) -> Result<Vec<String>, ArchiveError> {
+    let mut keys = item_keys(older);
+    if kind == LinkKind::Translation {
+        let members = holdings.links_to(kind, &older.item)?.into_iter();
+        for member in members.filter(|link| link.status == LinkStatus::Accepted) {
+            keys.extend(member.newer_labels.iter().filter_map(|label| key_of(label)));
+            keys.push(member.newer);
+        }
+    }
+    Ok(keys)
 }
 
 /// A link as the Archive of the newer item states it; status, counter and older item are this Archive's.

@@ -4,6 +4,7 @@ use ibi_store::journal::{LinkKind, LinkStatement, LinkStatus, State};
 
 use super::{LinkExchange, StatedLink};
 use crate::ArchiveError;
+use crate::archive::{Holding, Holdings};
 use crate::holders::HolderError;
 use crate::holders::copy::Here;
 use crate::holders::peer::{Peer, PeerError};
@@ -84,7 +85,7 @@ impl LinkExchange {
         let decided = known.into_iter().filter(|link| link.receipt.is_some());
         let decided = decided.max_by_key(|link| link.counter);
         let is_open = |link: &&LinkStatement| link.status == LinkStatus::Accepted;
-        let older = match stated(&newer.item, kind) {
+        let mut older = match stated(&newer.item, kind) {
             Some(older) => older.to_owned(),
             // Stated no longer: the other Archive is told so.
             None => match decided.as_ref().filter(is_open) {
@@ -93,8 +94,10 @@ impl LinkExchange {
             },
         };
         let key = key_of(&older).unwrap_or_default();
-        if holdings.held_by_key(&key)?.is_some_and(|older| is_decided_here(&holdings, &older)) {
-            return Ok(None);
+        let held = holdings.held_by_key(&key)?.filter(|older| is_decided_here(&holdings, older));
+        if let Some(held) = held {
+            let Some(root) = root_elsewhere(&holdings, kind, held)? else { return Ok(None) };
+            older = root;
         }
         Ok(Some(ToTell {
             newer: newer.item.labels.primary().to_owned(),
@@ -134,6 +137,24 @@ impl LinkExchange {
         };
         Ok(is_done)
     }
+}
+
+/// The root of the group of translations that an item here is a member of, if the root's links are decided elsewhere.
+fn root_elsewhere(
+    holdings: &Holdings,
+    kind: LinkKind,
+    mut member: Holding,
+) -> Result<Option<String>, ArchiveError> {
+    for _ in 0..MAX_STEPS_TO_ROOT {
+        let up = holdings.links_from(kind, &member.item)?.into_iter();
+        let up = up.filter(|link| kind == LinkKind::Translation && link.status == LinkStatus::Accepted);
+        let Some(up) = up.max_by_key(|link| link.counter) else { return Ok(None) };
+        match holdings.held_by_key(&up.older)?.filter(|root| is_decided_here(holdings, root)) {
+            Some(root) => member = root,
+            None => return Ok(Some(up.older_labels.first().unwrap_or(&up.older).clone())),
+        }
+    }
+    Ok(None)
 }
 
 /// The root of the group, if the item of a report is only a member: a link to a member is told there.
