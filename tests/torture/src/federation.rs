@@ -1,9 +1,13 @@
 //! Ten Archives as real processes that copy, refresh, hand over, update, remove and drop at random, killed and stopped
-//! in between: in the end every item has one Original, or tombstones only (clause 2.1).
+//! in between: in the end every item has one Original, or tombstones only (clause 2.1). Their items are editions and
+//! translations of one another: persistent URLs lead where they should after every operation (clause 2.4).
 
 mod asking;
 mod count;
+mod family;
+mod leads;
 mod node;
+mod resolver;
 mod settle;
 mod verify;
 mod watch;
@@ -14,11 +18,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
-use crate::archive::jobs::Job;
 use crate::machine::{Chance, Machine};
 pub use count::Count;
 use count::Wrong;
+use family::Kin;
 use node::Node;
+use resolver::Resolver;
 
 const ARCHIVES: usize = 10;
 
@@ -50,6 +55,8 @@ impl Patience {
 /// What is known of an item.
 struct Known {
     path: String,
+    /// The label of its metadata.
+    metadata: String,
     /// Updates that were acknowledged: each is a version.
     updates: u64,
     /// Whether somebody tried to remove it, and whether that was acknowledged.
@@ -58,8 +65,11 @@ struct Known {
 }
 
 struct Federation {
+    resolver: Resolver,
     nodes: Vec<Node>,
     items: Vec<Mutex<Known>>,
+    /// Of each item, which links it has.
+    kin: Mutex<Vec<Kin>>,
     count: Mutex<Count>,
     seed: u64,
     rounds: usize,
@@ -74,6 +84,8 @@ pub fn play(mut machine: Machine, rounds: usize, planted: bool) -> Count {
     for node in &federation.nodes {
         federation.expect(node.start());
     }
+    // All Archives trust each other, and tell each other of links.
+    federation.check_all_leads("at first");
     let time = Patience::new(LONGEST);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| federation.watch());
@@ -84,7 +96,10 @@ pub fn play(mut machine: Machine, rounds: usize, planted: bool) -> Count {
         assert!(watched.is_ok() && ended.iter().all(Result::is_ok), "a worker failed");
     });
     federation.settle();
+    federation.settle_links();
+    federation.check_all_leads("in the end");
     if planted {
+        federation.plant_older_edition();
         federation.plant();
     }
     federation.verify();
@@ -101,23 +116,21 @@ impl Federation {
     fn new(machine: &mut Machine, rounds: usize) -> Self {
         // Three operations an item, so that there is something to see of each.
         let items = if rounds < 1000 { 100 } else { 1000 };
-        let ibi = machine.ibi.clone();
+        let mut resolver = Resolver::new(machine, &machine.ibi);
         let nodes: Vec<Node> =
-            (0..ARCHIVES).map(|number| Node::new(machine, &ibi, number, ARCHIVES)).collect();
-        let mut known = Vec::new();
-        for (number, node) in nodes.iter().enumerate() {
-            let folder = machine.home.join("sources").join(number.to_string());
-            let job =
-                Job::table(&folder, &format!("of {number}"), (items / ARCHIVES) as u64, &mut machine.chance);
-            let printed = node.must(&job.arguments());
-            known.extend(job.acknowledged(&printed).into_iter().map(|path| path.expect("all are deposited")));
+            (0..ARCHIVES).map(|number| Node::new(machine, &resolver, number, ARCHIVES)).collect();
+        resolver.start();
+        for node in &nodes {
+            for other in nodes.iter().filter(|other| other.service != node.service) {
+                node.must(&["archive", "links", "trust", &other.service]);
+            }
         }
-        let known = known.into_iter().map(|path| Known { path, updates: 0, doomed: false, removed: false });
-        let items: Vec<_> = known.map(Mutex::new).collect();
+        let (items, kin) = family::deposit(machine, &nodes, items / ARCHIVES / 10);
+        let (items, kin) = (items.into_iter().map(Mutex::new).collect::<Vec<_>>(), Mutex::new(kin));
         let count = Count { archives: nodes.len(), items: items.len(), ..Count::default() };
         let seed = machine.chance.next();
         let (count, begun, over) = (Mutex::new(count), AtomicUsize::new(0), AtomicBool::new(false));
-        Self { nodes, items, count, seed, rounds, begun, over }
+        Self { resolver, nodes, items, kin, count, seed, rounds, begun, over }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Count) -> T) -> T {

@@ -5,7 +5,8 @@
 //! when something did. For the minter: no label was printed twice and, where clocks were stepped by at most 3 s, nine
 //! starts of ten gave labels. For the Archive (`archive-…`): no acknowledged change was lost, none was there in part, no
 //! damaged byte was given out. For hand-overs between two Archives (`handover-kill`): never two Originals, never bytes in fewer
-//! places, and each ended by itself. For ten Archives (`federation`): every item has one Original, or was removed. Run on a
+//! places, each ended by itself, and who has the item names its editions and translations. For ten Archives
+//! (`federation`): every item has one Original, or was removed, and persistent URLs lead where they should. Run on a
 //! control, a build without one of the safeguards, it must end with 1.
 
 mod archive;

@@ -22,13 +22,15 @@ pub enum Wrong {
     Behind,
     /// A hand-over does not end.
     Pending,
+    /// A persistent URL led to another item than it should.
+    Misled,
     /// Rebuilding changed or found something.
     Rebuilt,
     /// A server broke, or said that it did.
     Broken,
 }
 
-const NAMES: [(Wrong, &str); 10] = [
+const NAMES: [(Wrong, &str); 11] = [
     (Wrong::SeenTwice, "seen with two Originals"),
     (Wrong::Twice, "with two Originals in the end"),
     (Wrong::Lost, "with none"),
@@ -37,6 +39,7 @@ const NAMES: [(Wrong, &str); 10] = [
     (Wrong::Differ, "different or damaged"),
     (Wrong::Behind, "copies behind"),
     (Wrong::Pending, "hand-overs that do not end"),
+    (Wrong::Misled, "misled"),
     (Wrong::Rebuilt, "changed by rebuilding"),
     (Wrong::Broken, "breakdowns"),
 ];
@@ -56,6 +59,11 @@ pub struct Count {
     pub copies: usize,
     /// Times that all Archives were asked for one item.
     pub looks: usize,
+    /// Times that a persistent URL led where it should, and times that it led nowhere while Archives were down.
+    /// Editions that were stated meanwhile.
+    pub linked: usize,
+    pub leads: usize,
+    pub nowhere: usize,
     pub wrongs: Vec<(Wrong, String)>,
 }
 
@@ -65,13 +73,13 @@ impl Count {
     }
 
     pub fn holds(&self) -> bool {
-        self.wrongs.is_empty() && self.accepted > 0 && self.looks > 0
+        self.wrongs.is_empty() && self.accepted > 0 && self.looks > 0 && self.leads > self.nowhere
     }
 }
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { archives, items, accepted, removed, copies, looks, .. } = self;
+        let Self { archives, items, accepted, removed, copies, looks, leads, nowhere, linked, .. } = self;
         let operations: usize = self.done.values().sum();
         write!(f, "{archives} Archives, {items} items; {operations} operations (")?;
         let each: Vec<String> = self.done.iter().map(|(what, times)| format!("{times} {what}")).collect();
@@ -80,7 +88,8 @@ impl fmt::Display for Count {
         write!(f, "{}), refused {}, unanswered {}; ", each.join(", "), refused.join(", "), self.unanswered)?;
         write!(
             f,
-            "{accepted} Originals handed over, {removed} removed, {copies} copies in the end, {looks} looks; "
+            "{accepted} Originals handed over, {removed} removed, {copies} copies in the end, {linked} new editions, {looks} looks, {leads} times \
+             led right, {nowhere} nowhere for a while; "
         )?;
         let wrongs = NAMES.iter().map(|(kind, name)| {
             let times = self.wrongs.iter().filter(|(wrong, _)| wrong == kind).count();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::Patience;
 use super::asking::{Answer, ask, number, text};
+use super::resolver::Resolver;
 use crate::machine::{Ended, Machine, finish};
 
 /// For a server to come on line or to leave, on a loaded machine.
@@ -23,6 +24,11 @@ pub struct Node {
     operator: String,
     /// What each of the others is known by here.
     pub holders: Vec<String>,
+    /// The label of its service.
+    pub service: String,
+    /// Where its resolver is, and the key that it comes on line with.
+    resolver: String,
+    key: PathBuf,
     server: Mutex<Option<Child>>,
 }
 
@@ -36,25 +42,29 @@ pub struct Stand {
 
 impl Node {
     /// A new Archive, with tokens for so many others.
-    pub fn new(machine: &Machine, ibi: &str, number: usize, others: usize) -> Self {
+    pub fn new(machine: &Machine, resolver: &Resolver, number: usize, others: usize) -> Self {
         let folder = machine.home.join("federation");
         fs::create_dir_all(&folder).expect("room");
-        // Free just now; nobody else here is given it soon.
-        let free =
-            TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr()).expect("a free port");
-        let port = free.port();
+        let port = free_port();
         let mut node = Self {
-            ibi: ibi.to_owned(),
+            ibi: machine.ibi.clone(),
             data: folder.join(format!("{number}")),
             log: folder.join(format!("{number}.log")),
             port,
             url: format!("http://127.0.0.1:{port}"),
             operator: String::new(),
             holders: Vec::new(),
+            service: String::new(),
+            resolver: resolver.url(),
+            key: folder.join(format!("{number}.key")),
             server: Mutex::default(),
         };
         let host = format!("n{number}.{}", machine.host());
-        node.must(&["archive", "init", "--host", &host, "--allow-private"]);
+        let printed = node.must(&["archive", "init", "--host", &host, "--allow-private"]);
+        node.service = printed.split(['\t', '\n']).next().unwrap_or_default().to_owned();
+        let key = format!("{:010}", 1_234_567_890 + number);
+        fs::write(&node.key, &key).expect("room");
+        resolver.register(&node.service, &key);
         node.operator = node.token("operator", "operator");
         node.holders = (0..others).map(|other| node.token("holder", &format!("n{other}"))).collect();
         node
@@ -111,7 +121,9 @@ impl Node {
     fn start_in(&self, server: &mut Option<Child>) -> Result<(), String> {
         let log = File::options().create(true).append(true).open(&self.log).expect("room");
         let listen = format!("127.0.0.1:{}", self.port);
-        let mut command = self.command(&["archive", "serve", "--listen", &listen]);
+        let mut command =
+            self.command(&["archive", "serve", "--listen", &listen, "--resolver", &self.resolver]);
+        command.arg("--key-file").arg(&self.key);
         let child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("it starts");
         let child = server.insert(child);
@@ -143,6 +155,12 @@ impl Node {
         std::thread::sleep(pause);
         self.start_in(&mut server).and(stopped)
     }
+}
+
+/// Free just now; nobody else here is given it soon.
+pub fn free_port() -> u16 {
+    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr());
+    free.expect("a free port").port()
 }
 
 /// Told to stop, a server does.

@@ -51,6 +51,10 @@ impl Federation {
             });
         }
         self.each(|node| self.verify_archive(node));
+        let log = fs::read_to_string(&self.resolver.log).unwrap_or_default();
+        for line in log.lines().filter(|line| line.contains("panicked")) {
+            self.wrong(Wrong::Broken, format!("the resolver: {line}"));
+        }
     }
 
     /// Does something at all Archives, some at a time.
@@ -127,7 +131,7 @@ impl Federation {
     }
 }
 
-/// All that an Archive tells of its items.
+/// All that an Archive tells of its items and their links.
 fn answers(node: &Node) -> String {
     let mut answers = node.must(&["archive", "list", "--json"]);
     let paths: Vec<String> =
@@ -135,7 +139,7 @@ fn answers(node: &Node) -> String {
     for path in paths {
         answers += &node.must(&["archive", "show", &path, "--json"]);
     }
-    answers
+    answers + &node.must(&["archive", "links", "list", "--json"])
 }
 
 /// What is wrong with an item, from what was acknowledged and what Archives have of it. All is quiet, and no refresh

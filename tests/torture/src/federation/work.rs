@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::asking::Answer;
 use super::count::Wrong;
 use super::node::Node;
-use super::{Federation, Known, Patience};
+use super::{Federation, Known, Patience, family};
 use crate::archive::jobs::{text, write};
 use crate::machine::{Chance, Ended, finish};
 
@@ -42,6 +42,8 @@ impl Federation {
             }
             let what = what.unwrap_or("without an item for them");
             self.with(|count| *count.done.entry(what).or_default() += 1);
+            let other = chance.below(self.items.len() as u64) as usize;
+            self.check_leads(item, other);
         }
     }
 
@@ -50,7 +52,11 @@ impl Federation {
         let at = format!("/items/{path}");
         let other = chance.below(self.nodes.len() as u64) as usize;
         let what = match chance.below(100) {
-            0..25 => {
+            0..5 => {
+                self.new_edition(item, chance)?;
+                "new editions"
+            }
+            5..25 => {
                 let from = self.holder(&path, &["Original", "Copy"], chance)?;
                 let body = format!(
                     r#"{{"from":"{}","token":"{}"}}"#,
@@ -170,6 +176,23 @@ impl Federation {
         if done {
             self.note(item, |known| known.updates += 1);
         }
+    }
+
+    /// States that an item that stands alone is the next edition of the last edition of another one.
+    fn new_edition(&self, of: usize, chance: &mut Chance) -> Option<()> {
+        let alone = chance.below(self.items.len() as u64) as usize;
+        let original = self.holder(&self.path(alone), &["Original"], chance)?;
+        // Noted before: who is killed in between may have heard of it.
+        let older = family::choose_edition(&mut self.kin(), alone, of)?;
+        let (path, older_path) = (self.path(alone), self.path(older));
+        let body = format!(r#"{{"next_edition_of":"{older_path}"}}"#);
+        let answer = self.ask(original, "PATCH", &format!("/items/{path}"), &body);
+        if answer.is_some_and(|answer| answer.status == 200) {
+            self.note(alone, |known| known.updates += 1);
+            family::acknowledge(&mut self.kin(), older);
+            self.with(|count| count.linked += 1);
+        }
+        Some(())
     }
 
     fn note(&self, item: usize, note: impl FnOnce(&mut Known)) {
