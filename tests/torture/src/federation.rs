@@ -81,9 +81,6 @@ struct Federation {
 /// Plays so many operations; `planted`: a second Original is declared in the end, which must be found.
 pub fn play(mut machine: Machine, rounds: usize, planted: bool) -> Count {
     let federation = Federation::new(&mut machine, rounds);
-    for node in &federation.nodes {
-        federation.expect(node.start());
-    }
     // All Archives trust each other, and tell each other of links.
     federation.check_all_leads("at first");
     let time = Patience::new(LONGEST);
@@ -120,11 +117,16 @@ impl Federation {
         let nodes: Vec<Node> =
             (0..ARCHIVES).map(|number| Node::new(machine, &resolver, number, ARCHIVES)).collect();
         resolver.start();
-        for node in &nodes {
-            for other in nodes.iter().filter(|other| other.service != node.service) {
-                node.must(&["archive", "links", "trust", &other.service]);
+        // On line before they have links: nobody tells of one to an Archive that cannot be found yet, and waits to try again.
+        std::thread::scope(|scope| {
+            for node in &nodes {
+                let others = nodes.iter().filter(|other| other.service != node.service);
+                scope.spawn(|| {
+                    others.for_each(|other| drop(node.must(&["archive", "links", "trust", &other.service])));
+                    node.start().expect("it comes on line");
+                });
             }
-        }
+        });
         let (items, kin) = family::deposit(machine, &nodes, items / ARCHIVES / 10);
         let (items, kin) = (items.into_iter().map(Mutex::new).collect::<Vec<_>>(), Mutex::new(kin));
         let count = Count { archives: nodes.len(), items: items.len(), ..Count::default() };

@@ -4,7 +4,7 @@ use super::Known;
 use super::asking::text;
 use super::node::Node;
 use crate::archive::jobs::{Job, Row};
-use crate::machine::Machine;
+use crate::machine::{Chance, Machine};
 
 /// What an item is among its kin.
 #[derive(Debug, Clone)]
@@ -122,6 +122,12 @@ fn last_editions(kin: &[Kin], mut at: usize) -> Vec<usize> {
         None => vec![at],
         Some(stated) => [vec![at], last_editions(kin, stated)].concat(),
     }
+}
+
+/// An item that nothing links to or from, if there is one.
+pub fn one_alone(kin: &[Kin], chance: &mut Chance) -> Option<usize> {
+    let first = chance.below(kin.len() as u64) as usize;
+    (0..kin.len()).map(|step| (first + step) % kin.len()).find(|item| kin[*item].is_alone)
 }
 
 /// Chooses an item that nothing links to or from, for the next edition of the last edition of another: both are nobody else's.

@@ -9,6 +9,7 @@ use super::asking::Led;
 use super::count::Wrong;
 use super::family::{self, Kin};
 use super::{Federation, Patience, WORKERS};
+use crate::machine::Chance;
 
 /// By then all Archives have told each other of all links, and found each other again after a kill.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -18,6 +19,9 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 const TRIES_AMID_OPERATIONS: usize = 4;
 
 const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(250);
+
+/// Compositions of modifiers are followed for one item in so many: they go along the same links.
+const COMPOSED_STEP: usize = 7;
 
 /// A persistent URL: the item, and the modifiers after its label, as the model reads them.
 struct Question {
@@ -45,12 +49,20 @@ impl Question {
 }
 
 impl Federation {
-    /// All that can be asked of an item.
+    /// What each link of an item leads to.
     fn questions(&self, item: usize) -> Vec<Question> {
-        let mut all = vec![vec!["!"], vec![":"], vec!["!", ":"]];
-        for language in family::other_languages(&self.kin(), item) {
-            all.extend([vec![language], vec![language, "!"]]);
-        }
+        let languages = family::other_languages(&self.kin(), item);
+        let languages = languages.into_iter().map(|language| vec![language]);
+        let all = [vec!["!"]].into_iter().chain(languages);
+        all.map(|modifiers| Question { item, modifiers }).collect()
+    }
+
+    /// The same, of which the metadata are asked for, or the last edition of the translation.
+    fn composed_questions(&self, item: usize) -> Vec<Question> {
+        let mut all = vec![vec![":"], vec!["!", ":"]];
+        all.extend(
+            family::other_languages(&self.kin(), item).into_iter().map(|language| vec![language, "!"]),
+        );
         all.into_iter().map(|modifiers| Question { item, modifiers }).collect()
     }
 
@@ -102,9 +114,12 @@ impl Federation {
     }
 
     /// After an operation: where its item leads, and another one.
-    pub(super) fn check_leads(&self, item: usize, other: usize) {
-        let of_other = Question { item: other, modifiers: vec!["!"] };
-        for question in self.questions(item).into_iter().chain([of_other]) {
+    pub(super) fn check_leads(&self, item: usize, chance: &mut Chance) {
+        let other = chance.below(self.items.len() as u64) as usize;
+        let mut composed = self.composed_questions(item);
+        let one = chance.below(composed.len() as u64) as usize;
+        let questions = self.questions(item).into_iter().chain([composed.swap_remove(one)]);
+        for question in questions.chain([Question { item: other, modifiers: vec!["!"] }]) {
             let mut outcome = self.follow(&question);
             for _ in 1..TRIES_AMID_OPERATIONS {
                 if !matches!(outcome, Outcome::Nowhere(_)) {
@@ -122,10 +137,12 @@ impl Federation {
         }
     }
 
-    /// Follows all URLs of all items until each leads where it should; those that do not are wrong.
+    /// Follows the URLs of all items until each leads where it should; those that do not are wrong.
     pub(super) fn check_all_leads(&self, when: &str) {
         let time = Patience::new(SETTLE_TIMEOUT);
         let mut open: Vec<Question> = (0..self.items.len()).flat_map(|item| self.questions(item)).collect();
+        let some = (0..self.items.len()).step_by(COMPOSED_STEP);
+        open.extend(some.flat_map(|item| self.composed_questions(item)));
         loop {
             let (next, left) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
             std::thread::scope(|scope| {

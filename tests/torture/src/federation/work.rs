@@ -42,8 +42,7 @@ impl Federation {
             }
             let what = what.unwrap_or("without an item for them");
             self.with(|count| *count.done.entry(what).or_default() += 1);
-            let other = chance.below(self.items.len() as u64) as usize;
-            self.check_leads(item, other);
+            self.check_leads(item, &mut chance);
         }
     }
 
@@ -180,7 +179,7 @@ impl Federation {
 
     /// States that an item that stands alone is the next edition of the last edition of another one.
     fn new_edition(&self, of: usize, chance: &mut Chance) -> Option<()> {
-        let alone = chance.below(self.items.len() as u64) as usize;
+        let alone = family::one_alone(&self.kin(), chance)?;
         let original = self.holder(&self.path(alone), &["Original"], chance)?;
         // Noted before: who is killed in between may have heard of it.
         let older = family::choose_edition(&mut self.kin(), alone, of)?;
