@@ -203,5 +203,7 @@ fn hosts_are_compared_with_dns_and_the_machine() {
         let run = ibi(&[command, "init", "--data", &data]);
         assert_eq!(run.status, 2);
         assert!(run.stderr.contains("--host NAME"), "{}", run.stderr);
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_lowercase();
+        assert!(run.stderr.contains(&format!("This machine calls itself {own}")), "{}", run.stderr);
     }
 }
