@@ -155,11 +155,16 @@ impl<'a> Planner<'a> {
     }
 
     /// Only copies of a later edition are known, and a Copy may be behind: all are asked for the
-    /// editions after that one. If nobody knows any, the Copy will do.
+    /// editions after that one. If nobody knows any, the Copy will do; if they were asked for on
+    /// another way, which came to nothing, somebody does.
     fn confirm(&mut self, end: ChainEnd<'a>, fixed: &[Part]) -> Vec<Plan<'a>> {
+        let before = self.dead_end.take();
         let asked = self.after(&end, fixed);
+        let is_passed = self.dead_end.is_some();
+        self.dead_end = before.or(self.dead_end.take());
         let ChainEnd { mut plans, .. } = end;
         match asked {
+            None if is_passed => plans.clear(),
             None => plans.iter_mut().for_each(|plan| plan.wait = PlanWait::AllAnswers),
             Some(_) => plans.iter_mut().for_each(|plan| {
                 plan.ends_chain = true;

@@ -328,3 +328,23 @@ fn clause_4_2_5_a_chain_of_30_editions_over_two_archives() {
     let Decision::Found(found) = world.resolve(wanted(&label(0), "!", ""), 7) else { panic!() };
     assert_eq!(path(&found), label(29));
 }
+
+/// 2.4: two copies are behind, and lead to the fourth edition on two ways; the fifth is removed.
+/// Whichever way is tried first, the fourth is not given in its place.
+#[test]
+fn clause_2_4_a_copy_on_a_second_way_is_not_given_for_a_removed_edition() {
+    use Has::{Copy, Nothing, Original, Removed, StaleCopy};
+    let editions = vec![
+        Held([Copy, Original, Nothing]),
+        Held([Original, Copy, Nothing]),
+        Held([Copy, StaleCopy, Original]),
+        Held([StaleCopy, Original, Nothing]),
+        Held([Nothing, Nothing, Removed]),
+    ];
+    let world = World { editions, translations: Vec::new(), names_first_unheld: false };
+    for chance in (0..200).map(|number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) {
+        let decision = world.resolve(wanted(&label(0), "!", ""), chance);
+        let Decision::Deleted { living, .. } = decision else { panic!("{chance}: {decision:?}") };
+        assert_eq!(living.map(|living| living.label.to_string()), Some(label(3)), "{chance}");
+    }
+}
