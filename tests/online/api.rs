@@ -8,7 +8,7 @@ use super::{Folder, Server, filter};
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
 /// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "3c2e400f8abc1a7d9e361a3afe02c5eeb116a7355f96f52f9f1b866ded1d4089";
+const FROZEN: &str = "e73b0c4bbe4a32497d9fbda32ee4616d1a8c2c13ecf44f511fd9adc89aa6e9d9";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");

@@ -55,6 +55,7 @@ fn link(note: &str) -> LinkStatement {
         removed: true,
         unstated: true,
         archive: Some("test/b/2026/01.01.00.00".to_owned()),
+        decided_by: Some("test/c/2026/01.01.00.00".to_owned()),
         receipt: Some("00".to_owned()),
     }
 }

@@ -339,6 +339,11 @@ impl Peer {
         self.json(&format!("/changes?limit=1000&after={after}")).await
     }
 
+    /// The Archives that it has registered, if it is a resolver.
+    pub(crate) async fn archives<T: DeserializeOwned>(&self) -> Result<T, PeerError> {
+        self.json("/archives").await
+    }
+
     /// How it comes to its answer about the Original of an item, if it is a resolver.
     pub async fn explain_original<T: DeserializeOwned>(&self, label: &str) -> Result<T, PeerError> {
         let url = format!("{label}?ibiurl.requireditemstatus=Original");

@@ -63,13 +63,22 @@ pub async fn holders(here: &impl Here, resolver: &str, label: &str) -> Result<Ve
     Ok(asked.collect())
 }
 
-/// The Archives, apart from this one, that claim the Original of an item, as a resolver knows them; if none does,
-/// those that tell of its removal.
+/// Who claims the Original of an item, as a resolver knows.
+#[derive(Debug, Default)]
+pub(crate) struct OriginalHolders {
+    /// Other Archives that claim it, with the label that each is registered with; if none does, those that tell
+    /// of its removal.
+    pub(crate) claims: Vec<(Peer, String)>,
+    /// The labels of all Archives that answered the resolver.
+    pub(crate) answered: Vec<String>,
+}
+
+/// The Archives, apart from this one, that claim the Original of an item, as a resolver knows them.
 pub(crate) async fn originals(
     here: &impl Here,
     resolver: &str,
     label: &str,
-) -> Result<Vec<Peer>, HolderError> {
+) -> Result<OriginalHolders, HolderError> {
     let resolver = Peer::new(resolver, None)?;
     let own = here.look(|here| Ok(here.settings().clone()))?;
     let resolution: Resolution = resolver.explain_original(label).await.map_err(not_a_resolver)?;
@@ -83,9 +92,35 @@ pub(crate) async fn originals(
         claimed = heard.iter().filter(|heard| heard.said == "deleted").collect();
     }
     let others = claimed.into_iter().filter(|heard| !own.are_of(&heard.archive));
-    let peers =
-        others.filter_map(|heard| Peer::new(&format!("http://{}", heard.address.as_ref()?), None).ok());
-    Ok(peers.collect())
+    let claims = others.filter_map(|heard| {
+        let peer = Peer::new(&format!("http://{}", heard.address.as_ref()?), None).ok()?;
+        Some((peer, heard.archive.clone()))
+    });
+    let answers = ["nothing", "offered", "deleted"];
+    let answered = heard.iter().filter(|heard| answers.contains(&heard.said.as_str()));
+    let answered = answered.map(|heard| heard.archive.clone()).collect();
+    Ok(OriginalHolders { claims: claims.collect(), answered })
+}
+
+/// Other Archives that a resolver has online.
+pub(crate) async fn online(here: &impl Here, resolver: &str) -> Result<Vec<Peer>, HolderError> {
+    let own = here.look(|here| Ok(here.settings().clone()))?;
+    let listed: ArchiveList = Peer::new(resolver, None)?.archives().await.map_err(not_a_resolver)?;
+    let others = listed.archives.into_iter().filter(|archive| !own.are_of(&archive.service));
+    let online = others.filter(|archive| archive.standing == "online").take(MOST);
+    Ok(online.filter_map(|archive| Peer::new(&format!("http://{}", archive.address?), None).ok()).collect())
+}
+
+#[derive(Deserialize)]
+struct ArchiveList {
+    archives: Vec<ListedArchive>,
+}
+
+#[derive(Deserialize)]
+struct ListedArchive {
+    service: String,
+    standing: String,
+    address: Option<String>,
 }
 
 fn not_a_resolver(error: PeerError) -> PeerError {

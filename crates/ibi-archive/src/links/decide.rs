@@ -259,6 +259,7 @@ impl Archive {
     ) -> Result<(LinkStatus, bool), ArchiveError> {
         const MAX_PROPOSALS: usize = 10_000;
         const MAX_PROPOSALS_PER_ARCHIVE: usize = 1000;
+        const MAX_PROPOSALS_PER_ITEM: usize = 100;
         let holding = self.holdings.find(older)?.0;
         if holding.state == State::Copy || !is_decided_here(&self.holdings, &holding) {
             return Err(ArchiveError::IsCopy { label: older.to_owned() });
@@ -302,8 +303,38 @@ impl Archive {
             }
         }
         let is_new = known.is_none_or(|known| known.status != status);
+        let of_item = links.iter().filter(|link| link.status == LinkStatus::Proposed).count();
+        if is_new && status == LinkStatus::Proposed && of_item >= MAX_PROPOSALS_PER_ITEM {
+            return Err(ArchiveError::TooManyProposals);
+        }
+        self.check_restated(&link)?;
         self.say_links(vec![(holding.path, link)], "ibi")?;
         Ok((status, is_new))
+    }
+
+    /// A link that would close a cycle over several Archives is refused.
+    pub(crate) fn refuse_cycle(
+        &mut self,
+        older: &str,
+        proposal: LinkStatement,
+    ) -> Result<(LinkStatus, bool), ArchiveError> {
+        let (status, is_new) = self.take_proposal(older, proposal.clone(), false)?;
+        if status != LinkStatus::Proposed {
+            return Ok((status, is_new));
+        }
+        let newer = proposal.newer_labels.first().unwrap_or(&proposal.newer);
+        self.decide_link(newer, Some(older), LinkDecision::Refuse, "ibi")?;
+        Ok((LinkStatus::Refused, is_new))
+    }
+
+    /// An Archive that states and unstates a link without end makes no journal grow.
+    pub(crate) fn check_restated(&self, link: &LinkStatement) -> Result<(), ArchiveError> {
+        const MAX_STATEMENTS_PER_LINK: usize = 100;
+        let known = self.holdings.records.links_to_older(link.kind, &link.older)?.into_iter();
+        match known.filter(|known| known.newer == link.newer).count() {
+            count if count >= MAX_STATEMENTS_PER_LINK => Err(ArchiveError::TooManyProposals),
+            _ => Ok(()),
+        }
     }
 
     /// Notes what the Archive of an older item says of the links of an item that is here.

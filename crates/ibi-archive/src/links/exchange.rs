@@ -8,6 +8,7 @@ mod check;
 mod tell;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ const REASSERT_INTERVAL: Duration = Duration::from_secs(86_400);
 /// Between two tries to tell a link, at first and at most.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(600);
+
+/// Between two times that others can have all links told.
+const RETELL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Time for all that telling or checking one link takes.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -74,13 +78,22 @@ pub struct LinkExchange {
     pub(super) receipts: LinkReceipts,
     agenda: Mutex<Agenda>,
     news: Notify,
+    /// Another Archive asked for all links to be told again.
+    again: AtomicBool,
 }
 
 impl LinkExchange {
     /// For an Archive that is online, and finds others through a resolver.
     pub fn new(desk: Arc<Desk>, resolver: Option<String>, receipts: LinkReceipts) -> Self {
         let resolver = resolver.map(|url| url.trim_end_matches('/').to_owned());
-        Self { desk, resolver, receipts, agenda: Mutex::default(), news: Notify::new() }
+        Self {
+            desk,
+            resolver,
+            receipts,
+            agenda: Mutex::default(),
+            news: Notify::new(),
+            again: AtomicBool::new(false),
+        }
     }
 
     /// The codes of decisions made here.
@@ -102,6 +115,21 @@ impl LinkExchange {
         true
     }
 
+    /// Has all links told again: an Archive may have lost what it knew of them.
+    pub fn tell_again(&self) {
+        self.again.store(true, Ordering::Release);
+        self.news.notify_one();
+    }
+
+    /// Asks all other Archives to tell their links again: after a start, and after a restored Archive was confirmed.
+    async fn ask_again(&self, resolver: &str) -> Result<(), HolderError> {
+        for peer in crate::holders::resolver::online(&*self.desk, resolver).await? {
+            // One that does not hear tells them daily.
+            let _ = tokio::time::timeout(EXCHANGE_TIMEOUT, peer.post("/links/again", &())).await;
+        }
+        Ok(())
+    }
+
     fn agenda(&self) -> MutexGuard<'_, Agenda> {
         self.agenda.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,7 +141,16 @@ impl LinkExchange {
         let mut listed = Instant::now();
         self.blocking(Self::schedule_all).await;
         let mut running = tokio::task::JoinSet::new();
+        let (mut asked, mut retold) = (None, Instant::now());
         loop {
+            let restored = self.desk.read().is_ok_and(|holdings| holdings.is_restored());
+            if asked != Some(restored) && self.ask_again(&resolver).await.is_ok() {
+                asked = Some(restored);
+            }
+            if retold.elapsed() >= RETELL_INTERVAL && self.again.swap(false, Ordering::AcqRel) {
+                retold = Instant::now();
+                self.blocking(Self::schedule_all).await;
+            }
             after = self.blocking(move |exchange| exchange.schedule_changed(after)).await.unwrap_or(after);
             if listed.elapsed() >= REASSERT_INTERVAL {
                 listed = Instant::now();
@@ -178,7 +215,7 @@ impl LinkExchange {
             let page = holdings.records.link_statements(Some(LinkStatus::Accepted), after, PAGE)?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = *last;
-            for (_, link) in page.into_iter().filter(|(_, link)| link.receipt.is_some()) {
+            for (_, link) in page {
                 if let Some(newer) = holdings.held_by_key(&link.newer)? {
                     self.schedule((newer.path, link.kind))?;
                 }
@@ -316,8 +353,8 @@ impl LinkExchange {
 
     /// Tells the Archive of a newer item that something was decided here about its link.
     async fn announce(&self, resolver: &str, hint: &LinkHint) -> Result<(), HolderError> {
-        if let Some((peer, _)) = tell::report_of(&*self.desk, resolver, &hint.newer).await? {
-            peer.post("/links", hint).await?;
+        if let Some(found) = tell::report_of(&*self.desk, resolver, &hint.newer).await? {
+            found.peer.post("/links", hint).await?;
         }
         Ok(())
     }

@@ -172,35 +172,58 @@ impl Holdings {
         found.first().map(|found| self.item(&found.path)).transpose()
     }
 
-    /// All items tied to this one by accepted translation links, itself first.
+    /// All items of this one's group of translations, itself first: up to the root along the links that items
+    /// state, and down to all members. A root elsewhere can name members, and make nobody a member who does not
+    /// state it.
     pub(crate) fn translation_group(&self, of: &Arc<Holding>) -> Result<Vec<GroupMember>, ArchiveError> {
         let mut group = vec![GroupMember::held(Arc::clone(of))];
         let mut seen: HashSet<String> = keys_of(&of.item).into_iter().collect();
         let mut at = 0;
         while let Some(member) = group.get(at).cloned() {
             at += 1;
-            let keys = member.keys();
-            let up = self.links_from_keys(LinkKind::Translation, &keys)?;
-            let up = up.into_iter().map(|link| (link.older.clone(), link, true));
-            let down = self.links_to_keys(LinkKind::Translation, &keys)?;
-            let down = down.into_iter().map(|link| (link.newer.clone(), link, false));
-            for (key, link, is_older) in up.chain(down) {
-                if link.status != LinkStatus::Accepted
-                    || seen.contains(&key)
-                    || group.len() == MAX_GROUP_MEMBERS
-                {
+            let Some(held) = &member.held else { continue };
+            for link in self.accepted_roots(&held.item)? {
+                if group.len() == MAX_GROUP_MEMBERS || !seen.insert(link.older.clone()) {
                     continue;
                 }
-                let member = match self.held_by_key(&key)? {
-                    Some(holding) => GroupMember::held(Arc::new(holding)),
-                    None => told_member(&link, is_older),
+                let root = match self.held_by_key(&link.older)? {
+                    Some(root) => GroupMember::held(Arc::new(root)),
+                    None => told_member(&link, true),
                 };
-                seen.insert(key);
+                seen.extend(root.keys());
+                group.push(root);
+            }
+        }
+        let mut at = 0;
+        while let Some(member) = group.get(at).cloned() {
+            at += 1;
+            for link in self.links_to_keys(LinkKind::Translation, &member.keys())? {
+                let full = group.len() == MAX_GROUP_MEMBERS;
+                if link.status != LinkStatus::Accepted || seen.contains(&link.newer) || full {
+                    continue;
+                }
+                let member = match self.held_by_key(&link.newer)? {
+                    // Also who was told otherwise knows what it states itself.
+                    Some(held) if held.item.translation_of.is_none() => continue,
+                    Some(held) => GroupMember::held(Arc::new(held)),
+                    None => told_member(&link, false),
+                };
+                seen.insert(link.newer.clone());
                 seen.extend(member.keys());
                 group.push(member);
             }
         }
         Ok(group)
+    }
+
+    /// The accepted links of an item that states one: to what it names, and to the root that its link was taken
+    /// to.
+    fn accepted_roots(&self, item: &Item) -> Result<Vec<LinkStatement>, ArchiveError> {
+        if item.translation_of.is_none() {
+            return Ok(Vec::new());
+        }
+        let links = self.links_from(LinkKind::Translation, item)?.into_iter();
+        Ok(links.filter(|link| link.status == LinkStatus::Accepted).collect())
     }
 
     /// What other Archives are told of the links of an item: those to it, those from it, and those of its
@@ -292,7 +315,7 @@ pub(crate) fn is_sound(link: &LinkStatement) -> bool {
     const MAX_TEXT: usize = 300;
     let is_key = |key: &str| key_of(key).as_deref() == Some(key);
     let labels = || link.older_labels.iter().chain(&link.newer_labels);
-    let texts = [&link.older_language, &link.newer_language, &link.archive, &link.receipt];
+    let texts = [&link.older_language, &link.newer_language, &link.archive, &link.decided_by, &link.receipt];
     let texts = texts.into_iter().flatten().chain([&link.created]).chain(labels());
     is_key(&link.older)
         && is_key(&link.newer)

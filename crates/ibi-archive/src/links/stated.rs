@@ -61,6 +61,7 @@ pub(super) fn statement(
         removed: newer.removed.is_some(),
         unstated: false,
         archive: None,
+        decided_by: None,
         receipt: None,
     }
 }

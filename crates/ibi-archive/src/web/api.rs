@@ -43,6 +43,7 @@ pub(super) fn router() -> Router<Arc<Site>> {
         .route("/confirm", post(confirm))
         .route("/changes", get(items::changes))
         .route("/links", get(links::list).post(links::hint))
+        .route("/links/again", post(links::again))
         .route("/links/accept", post(links::accept))
         .route("/links/refuse", post(links::refuse))
         .route("/links/withdraw", post(links::withdraw))

@@ -177,6 +177,7 @@ fn statement(chance: &mut Chance) -> LinkStatement {
         removed: chance.below(2) == 0,
         unstated: false,
         archive: None,
+        decided_by: None,
         receipt: None,
     }
 }

@@ -85,6 +85,9 @@ pub struct LinkStatement {
     /// The service of the Archive that has the Original of the newer item, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
+    /// The label of the Archive that said so, as a resolver named it, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
     /// A code by which the Archive of the older item knows its own decision again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,

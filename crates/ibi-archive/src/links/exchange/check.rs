@@ -32,13 +32,18 @@ impl LinkExchange {
             }
         }
         self.recall(&older, hint).await?;
-        let Some((_, report)) = tell::report_of(&*self.desk, resolver, &newer).await? else {
+        let Some(found) = tell::report_of(&*self.desk, resolver, &newer).await? else { return Ok(()) };
+        let before = self.known_archive(&older, hint.kind, &found.report)?;
+        if !found.may_follow(before.as_ref()) {
             return Ok(());
-        };
+        }
+        let report = found.report;
         let path = older.path.clone();
         let named = named_by_links(&*self.desk.read()?, &older, hint.kind)?;
         if report.states(hint.kind, &named) {
-            self.take(&older, hint.kind, &report).await
+            let closes =
+                hint.kind == LinkKind::Edition && self.closes_cycle(resolver, &older, &report).await?;
+            self.take(&older, hint.kind, &report, closes).await
         } else {
             let (kind, newer) = (hint.kind, report.keys());
             Ok(self.desk.work(move |archive| archive.withdraw_unstated(&path, kind, &newer)).await?)
@@ -60,13 +65,66 @@ impl LinkExchange {
         Ok(())
     }
 
-    async fn take(&self, older: &Holding, kind: LinkKind, report: &LinkReport) -> Result<(), HolderError> {
+    /// The Archive that stated a link before, if that was another one.
+    fn known_archive(
+        &self,
+        older: &Holding,
+        kind: LinkKind,
+        report: &LinkReport,
+    ) -> Result<Option<String>, ArchiveError> {
+        let newer = report.keys();
+        let links = self.desk.read()?.links_to(kind, &older.item)?.into_iter();
+        Ok(links.filter(|link| newer.contains(&link.newer)).find_map(|link| link.archive))
+    }
+
+    /// Whether the editions after a newer item lead back to the older one, as far as their Archives tell.
+    async fn closes_cycle(
+        &self,
+        resolver: &str,
+        older: &Holding,
+        newer: &LinkReport,
+    ) -> Result<bool, HolderError> {
+        const MAX_EDITIONS: usize = 32;
+        let goal = item_keys(older);
+        let mut at = newer.clone();
+        for _ in 0..MAX_EDITIONS {
+            let own = at.keys();
+            let next = at.links.iter().find(|link| {
+                link.kind == LinkKind::Edition
+                    && link.status == LinkStatus::Accepted
+                    && own.contains(&link.older)
+            });
+            let Some(next) = next.map(|link| link.newer.clone()) else { return Ok(false) };
+            if goal.contains(&next) {
+                return Ok(true);
+            }
+            match tell::report_of(&*self.desk, resolver, &next).await? {
+                Some(found) => at = found.report,
+                // Here, or not to be found: this Archive looks for itself when it takes the link.
+                None => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
+    async fn take(
+        &self,
+        older: &Holding,
+        kind: LinkKind,
+        report: &LinkReport,
+        closes_cycle: bool,
+    ) -> Result<(), HolderError> {
         let label = older.item.labels.primary().to_owned();
         let trusted = trust::is_trusted(self.desk.data(), &report.archive)?;
         let proposal = proposal(kind, report);
         let newer = report.item.primary().to_owned();
-        let (status, is_new) =
-            self.desk.work(move |archive| archive.take_proposal(&label, proposal, trusted)).await?;
+        let (status, is_new) = self
+            .desk
+            .work(move |archive| match closes_cycle {
+                true => archive.refuse_cycle(&label, proposal),
+                false => archive.take_proposal(&label, proposal, trusted),
+            })
+            .await?;
         if is_new {
             metrics::counter!("ibi_link_proposals_total", "status" => status.name()).increment(1);
             let (archive, older) = (&report.archive, older.item.labels.primary());
@@ -113,6 +171,7 @@ fn proposal(kind: LinkKind, report: &LinkReport) -> LinkStatement {
         removed: report.state == State::Deleted.name(),
         unstated: false,
         archive: Some(report.archive.clone()),
+        decided_by: None,
         receipt: None,
     }
 }
@@ -130,6 +189,7 @@ impl Archive {
         let open = [LinkStatus::Accepted, LinkStatus::Proposed];
         let link = links.into_iter().find(|link| newer.contains(&link.newer) && open.contains(&link.status));
         let Some(link) = link else { return Ok(()) };
+        self.check_restated(&link)?;
         let counter = self.holdings.next_link_counter(&older.item)?;
         let link = LinkStatement { status: LinkStatus::Withdrawn, counter, unstated: true, ..link };
         self.say_links(vec![(path.to_owned(), link)], "ibi")

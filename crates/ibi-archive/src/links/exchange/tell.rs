@@ -27,6 +27,28 @@ pub(super) struct ToTell {
     /// Whether the item states it still; if not, the other Archive is to withdraw it.
     is_stated: bool,
     decided: Option<LinkStatement>,
+    /// Who said last how it stands.
+    decided_by: Option<String>,
+}
+
+/// What the Archive that holds the Original of an item, or removed it, tells of its links.
+pub(super) struct FoundReport {
+    pub(super) peer: Peer,
+    /// Its `archive` is the label that the resolver knows it by, whatever it says itself.
+    pub(super) report: LinkReport,
+    /// The labels of all Archives that answered the resolver.
+    answered: Vec<String>,
+}
+
+impl FoundReport {
+    /// Whether it may speak in the place of the Archive that spoke before: that one answers, and no longer
+    /// claims the Original. A stranger that claims what an offline Archive holds changes nothing.
+    pub(super) fn may_follow(&self, before: Option<&String>) -> bool {
+        let is_same = |a: &str, b: &str| key_of(a).is_some_and(|a| Some(a) == key_of(b));
+        before.is_none_or(|before| {
+            is_same(before, &self.report.archive) || self.answered.iter().any(|label| is_same(label, before))
+        })
+    }
 }
 
 /// What the Archive that holds the Original of an item, or removed it, tells of its links; nothing if it is
@@ -35,14 +57,15 @@ pub(super) async fn report_of(
     here: &impl Here,
     resolver: &str,
     label: &str,
-) -> Result<Option<(Peer, LinkReport)>, HolderError> {
-    let claims = resolver::originals(here, resolver, label).await?;
+) -> Result<Option<FoundReport>, HolderError> {
+    let found = resolver::originals(here, resolver, label).await?;
     let mut reports = Vec::new();
-    for peer in claims.into_iter().take(MAX_CLAIMS) {
+    for (peer, archive) in found.claims.into_iter().take(MAX_CLAIMS) {
         let report = peer.links(label).await?;
         // Of tombstones, those of copies decide nothing.
         if report.decides {
-            reports.push((peer, report));
+            let (report, answered) = (LinkReport { archive, ..report }, found.answered.clone());
+            reports.push(FoundReport { peer, report, answered });
         }
     }
     Ok(reports.pop().filter(|_| reports.is_empty()))
@@ -55,20 +78,24 @@ impl LinkExchange {
         let Some(link) = self.to_tell(path, *kind)? else { return Ok(true) };
         let mut older = link.older.clone();
         for _ in 0..MAX_STEPS_TO_ROOT {
-            let Some((peer, _)) = report_of(&*self.desk, resolver, &older).await? else { return Ok(false) };
+            let Some(mut found) = report_of(&*self.desk, resolver, &older).await? else { return Ok(false) };
+            if !found.may_follow(link.decided_by.as_ref()) {
+                return Ok(false);
+            }
             let hint = LinkHint {
                 kind: *kind,
                 older: older.clone(),
                 newer: link.newer.clone(),
                 decided: link.decided.clone(),
             };
-            peer.post("/links", &hint).await?;
-            let report = peer.links(&older).await?;
-            if let Some(root) = root_of(&report, *kind, &link.newer_keys) {
+            found.peer.post("/links", &hint).await?;
+            let archive = found.report.archive;
+            found.report = LinkReport { archive, ..found.peer.links(&older).await? };
+            if let Some(root) = root_of(&found.report, *kind, &link.newer_keys) {
                 older = root;
                 continue;
             }
-            return self.note(path, *kind, &report, &link).await;
+            return self.note(path, *kind, &found.report, &link).await;
         }
         Ok(false)
     }
@@ -81,14 +108,12 @@ impl LinkExchange {
         if !is_original {
             return Ok(None);
         }
-        let known = holdings.links_from(kind, &newer.item)?;
-        let decided = known.into_iter().filter(|link| link.receipt.is_some());
-        let decided = decided.max_by_key(|link| link.counter);
+        let known = holdings.links_from(kind, &newer.item)?.into_iter().max_by_key(|link| link.counter);
         let is_open = |link: &&LinkStatement| link.status == LinkStatus::Accepted;
         let mut older = match stated(&newer.item, kind) {
             Some(older) => older.to_owned(),
             // Stated no longer: the other Archive is told so.
-            None => match decided.as_ref().filter(is_open) {
+            None => match known.as_ref().filter(is_open) {
                 Some(link) => link.older_labels.first().unwrap_or(&link.older).clone(),
                 None => return Ok(None),
             },
@@ -104,7 +129,8 @@ impl LinkExchange {
             newer_keys: item_keys(&newer),
             older,
             is_stated: stated(&newer.item, kind).is_some(),
-            decided,
+            decided_by: known.as_ref().and_then(|link| link.decided_by.clone()),
+            decided: known.filter(|link| link.receipt.is_some()),
         }))
     }
 
@@ -124,7 +150,17 @@ impl LinkExchange {
         let told = report.links.iter().filter(own).filter(|known| {
             link.newer_keys.contains(&known.newer) || (accepted && kind == LinkKind::Translation)
         });
-        let told: Vec<LinkStatement> = told.cloned().collect();
+        let mut told: Vec<LinkStatement> = told.cloned().collect();
+        {
+            // Of other items here each tells for itself: nobody else makes one of them a member of its group.
+            let holdings = self.desk.read()?;
+            let is_elsewhere = |known: &LinkStatement| {
+                let held = holdings.held_by_key(&known.newer).ok().flatten();
+                held.is_none_or(|held| held.state == State::Copy)
+            };
+            told.retain(|known| link.newer_keys.contains(&known.newer) || is_elsewhere(known));
+        }
+        told.iter_mut().for_each(|link| link.decided_by = Some(report.archive.clone()));
         let path = path.to_owned();
         let (status, count) = (mine.map(|mine| mine.status.name()), told.len());
         let noted = self.desk.work(move |archive| archive.note_links(&path, &told)).await?;

@@ -47,6 +47,12 @@ pub(super) async fn hint(State(site): State<Arc<Site>>, request: Request) -> Res
     Ok((StatusCode::ACCEPTED, axum::Json(json!({ "heard": true }))).into_response())
 }
 
+/// Another Archive may have lost what it knew: all links are told again, soon.
+pub(super) async fn again(State(site): State<Arc<Site>>) -> Response {
+    site.links.tell_again();
+    (StatusCode::ACCEPTED, axum::Json(json!({ "heard": true }))).into_response()
+}
+
 /// All links that something is known of.
 pub(super) async fn list(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
     allowed(&site, request.headers(), Role::Operator)?;
