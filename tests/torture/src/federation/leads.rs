@@ -189,17 +189,24 @@ impl Federation {
         };
         for (older, newer) in pairs {
             let body = format!(r#"{{"newer":"{}","older":"{}"}}"#, self.path(newer), self.path(older));
-            let withdraws = |node: &super::node::Node| {
-                node.stand(&self.path(older)).is_some_and(|stand| stand.state == "Original")
-                    && node.ask("POST", "/links/withdraw", &body).is_some_and(|answer| answer.status == 200)
-            };
-            if !self.is_doomed(older) && !self.is_doomed(newer) && self.nodes.iter().any(withdraws) {
-                let question = Question { item: older, modifiers: vec!["!"] };
-                if let Outcome::Wrong(what) = self.follow(&question) {
-                    self.wrong(Wrong::Misled, what);
-                }
-                return;
+            if self.is_doomed(older) || self.is_doomed(newer) {
+                continue;
             }
+            // Without a Copy elsewhere, which would still know of it.
+            let path = self.path(older);
+            let holders: Vec<_> = self.nodes.iter().filter(|node| node.stand(&path).is_some()).collect();
+            let [only] = holders[..] else { continue };
+            let withdrawn = only.ask("POST", "/links/withdraw", &body).filter(|answer| answer.status == 200);
+            if withdrawn.is_none() {
+                continue;
+            }
+            let question = Question { item: older, modifiers: vec!["!"] };
+            match self.follow(&question) {
+                Outcome::Wrong(what) => self.wrong(Wrong::Misled, what),
+                Outcome::Right => eprintln!("torture: {path} still leads to {}", self.path(newer)),
+                Outcome::Nowhere(what) => eprintln!("torture: {what}"),
+            }
+            return;
         }
     }
 }
