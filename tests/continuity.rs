@@ -1,6 +1,7 @@
 //! Going on from what exists: existing labels, plain trees, settings.
 
 mod brought;
+mod declared;
 mod import;
 mod plain_tree;
 mod settings;

@@ -199,3 +199,99 @@ fn a_killed_import_is_resumed() {
     assert_eq!(found, labels);
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
+
+/// Clause 2.2: metadata that come after their item are taken over, and nothing is said to be here
+/// that is not.
+#[test]
+fn metadata_that_come_later_are_taken_over() {
+    let folder = Folder::new();
+    let tree = folder.place.path().join("col");
+    write(&tree, &format!("{UTILITIES}/doc/a"), b"one");
+    write(&tree, &format!("{OAI}/doc/a"), b"two");
+    assert_eq!(import(&folder, &tree, &[]).status, 0);
+    let before = folder.archive("show", &[UTILITIES]).json().remove(0);
+    write(&tree, &format!("{METADATA}/doc/oai_dc.xml"), record("Utilities", UTILITIES).as_bytes());
+    let dry = import(&folder, &tree, &["--dry-run"]);
+    assert_eq!(statuses_of(&dry, UTILITIES).as_deref(), Some("possible"));
+    let run = import(&folder, &tree, &[]);
+    assert_eq!(
+        (run.status, statuses_of(&run, UTILITIES).as_deref()),
+        (0, Some("described")),
+        "{}",
+        run.stdout
+    );
+    let line = run.json().into_iter().find(|line| line["place"] == UTILITIES).unwrap();
+    assert_eq!(line["metadata"], before["metadata"]["rep"], "the label that they keep");
+    assert!(line["reason"].as_str().unwrap().contains("as an alias"), "{line}");
+    let item = folder.archive("show", &[UTILITIES]).json().remove(0);
+    assert_eq!((&item["language"], &item["state"]), (&json!("pt"), &json!("Copy")), "{item}");
+    assert_eq!(
+        (&item["metadata"]["rep"], &item["aliases"]),
+        (&before["metadata"]["rep"], &json!([METADATA]))
+    );
+    assert!(item.to_string().contains("\"Utilities\""), "{item}");
+    assert_eq!(folder.archive("show", &[METADATA]).json().remove(0)["rep"], UTILITIES);
+    let again = import(&folder, &tree, &[]);
+    assert_eq!((again.status, statuses_of(&again, UTILITIES).as_deref()), (0, Some("already")));
+    // Alone in another tree: the item is in the Archive.
+    let (other, label) = (folder.place.path().join("other"), "sid.inpe.br/mtc-m18/2009/07.21.13.24");
+    write(&other, &format!("{label}/doc/oai_dc.xml"), record("OAI", OAI).as_bytes());
+    let run = import(&folder, &other, &[]);
+    assert_eq!((run.status, statuses_of(&run, label).as_deref()), (0, Some("described")), "{}", run.stdout);
+    assert!(folder.archive("show", &[OAI]).json().remove(0).to_string().contains("\"OAI\""));
+    assert_eq!(statuses_of(&import(&folder, &other, &[]), label).as_deref(), Some("already"));
+    // Metadata that somebody wrote are never replaced: it is said.
+    let (third, label) = (folder.place.path().join("third"), "sid.inpe.br/mtc-m18/2009/07.21.13.25");
+    write(&third, &format!("{label}/doc/oai_dc.xml"), record("Other", OAI).as_bytes());
+    let run = import(&folder, &third, &[]);
+    assert_eq!((run.status, statuses_of(&run, label).as_deref()), (1, Some("refused")), "{}", run.stdout);
+    assert!(run.stdout.contains("metadata of its own"), "{}", run.stdout);
+    assert_eq!(folder.archive("rebuild", &[]).status, 0);
+    assert_eq!(folder.archive("show", &[UTILITIES]).json().remove(0), item, "made anew from the tree");
+    assert_eq!(folder.archive("audit", &[]).status, 0);
+}
+
+/// Clause 1.3: what was refused because its label is that of another repository is refused again.
+#[test]
+fn a_conflict_of_labels_is_refused_in_every_run() {
+    let folder = Folder::new();
+    let tree = folder.place.path().join("col");
+    let (upper, lower) = ("X.org/w/1998/08.02.08.56", "x.org/w/1998/08.02.08.56");
+    write(&tree, &format!("{upper}/doc/a"), b"one");
+    write(&tree, &format!("{lower}/doc/a"), b"another");
+    for (round, first) in [(1, "imported"), (2, "already")] {
+        let run = import(&folder, &tree, &[]);
+        assert_eq!(statuses_of(&run, upper).as_deref(), Some(first), "{round}: {}", run.stdout);
+        assert_eq!(statuses_of(&run, lower).as_deref(), Some("refused"), "{round}: {}", run.stdout);
+        assert_eq!(run.status, 1);
+    }
+    // By itself: the same files are the same item, others are not.
+    let other = folder.place.path().join("other");
+    write(&other, &format!("{lower}/doc/a"), b"one");
+    assert_eq!(statuses_of(&import(&folder, &other, &[]), lower).as_deref(), Some("already"));
+    write(&other, &format!("{lower}/doc/a"), b"two");
+    let run = import(&folder, &other, &[]);
+    assert_eq!(statuses_of(&run, lower).as_deref(), Some("refused"), "{}", run.stdout);
+    // The label of metadata is no item's.
+    let item = folder.archive("show", &[upper]).json().remove(0);
+    let metadata = item["metadata"]["rep"].as_str().unwrap();
+    write(&other, &format!("{metadata}/doc/a"), b"x");
+    assert_eq!(statuses_of(&import(&folder, &other, &[]), metadata).as_deref(), Some("refused"));
+}
+
+#[test]
+fn a_tree_that_is_begun_too_deep_is_told_where_it_begins() {
+    let folder = Folder::new();
+    let tree = folder.place.path().join("col");
+    write(&tree, &format!("{UTILITIES}/doc/a"), b"one");
+    write(&tree, "8JMKD3MGP8W/35MMLL8/doc/index.html", b"<p>");
+    let host = UTILITIES.split('/').next().unwrap();
+    let repository = tree.join(UTILITIES);
+    for within in [&tree.join(host), &tree.join(host).join("banon"), &repository, &tree.join("8JMKD3MGP8W")] {
+        let run = import(&folder, within, &[]);
+        assert_eq!(run.status, 1, "{}: {}", within.display(), run.stderr);
+        let beginning = tree.canonicalize().unwrap().display().to_string();
+        assert!(run.stderr.contains("Begin higher") && run.stderr.contains(&beginning), "{}", run.stderr);
+    }
+    assert_eq!(import(&folder, &tree, &[]).status, 0);
+}

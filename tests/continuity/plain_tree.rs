@@ -37,7 +37,8 @@ fn relative_links_of_the_founding_documents_work_on_disk() {
     let out = folder.place.path().join("plain");
     let run = lay(&folder, &out, &[]);
     assert_eq!(run.status, 0, "{}", run.stderr);
-    assert_eq!(changes(&run).len(), 4, "with the service: {}", run.stdout);
+    assert_eq!(changes(&run).len(), 3, "{}", run.stdout);
+    assert!(!out.join(&folder.service).exists(), "the service of the Archive is no item for others");
     let link = format!("../../../../../../{UTILITIES}/doc/utilities1.tcl");
     let script = out.join(OAI).join("doc/cgi/oai.tcl");
     assert_eq!(fs::read(script.parent().unwrap().join(link)).unwrap(), b"puts found");
@@ -173,7 +174,7 @@ fn it_is_kept_up_to_date_while_it_is_watched() {
         .stderr(Stdio::null())
         .spawn();
     let _watching = Watching(child.unwrap());
-    until("it has begun", || out.join(&folder.service).is_dir());
+    until("it has begun", || out.join(".ibi-plain-tree/of").is_file());
     let doc = |item: &str| -> PathBuf { out.join(item).join("doc/a") };
     let item = folder.deposit(&[(b"a", b"one")], &[]);
     until("it is laid out", || fs::read(doc(&item)).is_ok_and(|bytes| bytes == b"one"));
@@ -218,4 +219,49 @@ fn killed_at_any_moment_each_item_is_whole() {
         assert_eq!(lay(&folder, &out, &[]).status, 0);
         assert_eq!(fs::read(doc.join("a")).unwrap(), version(round));
     }
+}
+
+/// 003 Example 7.8: metadata are a repository of their own. Laid out and brought in elsewhere, an
+/// item keeps title, language and the label of its metadata; one that leads to a URL stays away.
+#[test]
+fn a_plain_tree_brought_in_elsewhere_keeps_the_metadata() {
+    let folder = Folder::new();
+    let item = folder.put(&[(b"a", b"one")], &["--dc", "title=Livro & mapa", "--language", "pt-BR"]);
+    let url = folder.archive("deposit", &["--url", "https://maps.library.org.br/wms"]).json().remove(0);
+    let [rep, metadata, away] =
+        [&item["rep"], &item["metadata"]["rep"], &url["rep"]].map(|label| label.as_str().unwrap().to_owned());
+    let out = folder.place.path().join("plain");
+    let run = lay(&folder, &out, &[]);
+    let mut told = changes(&run);
+    told.sort();
+    let mut expected = vec![(rep.clone(), "laid".to_owned()), (away.clone(), "left-out".to_owned())];
+    expected.sort();
+    assert_eq!((run.status, told), (0, expected), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("it leads to a URL") && run.stderr.contains("1 item left out"),
+        "{}",
+        run.stderr
+    );
+    assert!(!out.join(&away).exists() && !out.join(url["metadata"]["rep"].as_str().unwrap()).exists());
+    let stamp = fs::read_to_string(out.join(&metadata).join(".ibi-plain")).unwrap();
+    assert_eq!(stamp.lines().nth(2), Some("metadata"));
+    let other = Folder::new();
+    let place = out.display().to_string();
+    let run = other.archive("import", &[&place]);
+    assert_eq!((run.status, run.json().len()), (0, 1), "{}{}", run.stdout, run.stderr);
+    let there = other.archive("show", &[&rep]).json().remove(0);
+    assert_eq!(there["metadata"]["rep"], *metadata);
+    assert_eq!((&there["language"], &there["state"]), (&"pt-BR".into(), &"Copy".into()), "{there}");
+    assert!(there.to_string().contains("Livro & mapa"), "{there}");
+    // What is here already has its metadata: nothing is done.
+    let own = folder.archive("import", &[&place]);
+    assert_eq!((own.status, &own.json()[0]["status"]), (0, &"already".into()), "{}", own.stdout);
+    assert_eq!(own.json()[0]["metadata"], *metadata);
+    // The metadata go with the item, also when that is dropped.
+    let second = other.place.path().join("plain");
+    assert_eq!(lay(&other, &second, &[]).status, 0);
+    assert!(second.join(&metadata).join("doc/oai_dc.xml").is_file());
+    assert_eq!(other.archive("drop", &[&rep, "--yes"]).status, 0);
+    assert_eq!(changes(&lay(&other, &second, &[])), [(rep.clone(), "removed".to_owned())]);
+    assert!(!second.join(&metadata).exists());
 }

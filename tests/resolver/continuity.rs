@@ -83,6 +83,7 @@ fn an_import_declares_originals_after_asking() {
     there.signal("-KILL");
     there.end();
     fs::create_dir_all(format!("{tree}/a.br/b/2001/01.01.00.02/doc")).unwrap();
+    fs::write(format!("{tree}/a.br/b/2001/01.01.00.02/doc/a"), "two").unwrap();
     let run = import();
     assert!(run.stdout.contains("did not answer"), "{}", run.stdout);
     assert_eq!(statuses(run), ["refused", "already", "refused"]);

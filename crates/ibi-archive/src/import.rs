@@ -2,20 +2,19 @@
 //! §4, 001 §5; `docs/formats/plain-tree.md`). [`survey()`] says what a tree holds;
 //! [`Archive::import`] makes items of it, a few at a time.
 
+mod held;
 mod metadata_repository;
 mod survey;
 
 use std::path::PathBuf;
 
 use ibi_id::{Instant, Label};
-use ibi_store::journal::State;
 
 use crate::ArchiveError;
 use crate::archive::Archive;
 use crate::commit::Prepared;
 use crate::deposit::{Draft, Progress, Source, titled};
 use crate::dublin_core::{DublinCore, Element};
-use crate::item::Spelling;
 use crate::language::Language;
 
 pub use metadata_repository::{MetadataRecord, read_record};
@@ -48,6 +47,15 @@ pub struct TreeMetadata {
     pub record: DublinCore,
 }
 
+/// A metadata repository of a tree that its item is not in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateMetadata {
+    /// It.
+    pub metadata: TreeMetadata,
+    /// The canonical spellings of the labels that its record names.
+    pub names: Vec<String>,
+}
+
 /// How a tree is brought in.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
@@ -72,7 +80,17 @@ pub enum ImportOutcome {
         /// The path of its object.
         path: String,
     },
-    /// It could be brought in.
+    /// It was an item already, and has the metadata of the tree now.
+    Described {
+        /// The path of its object.
+        path: String,
+    },
+    /// It was here as a Copy, and is the Original now.
+    Declared {
+        /// The path of its object.
+        path: String,
+    },
+    /// It could be brought in, or be given what the tree has of it.
     Possible,
     /// It cannot be.
     Refused(ArchiveError),
@@ -83,10 +101,21 @@ pub enum ImportOutcome {
 pub struct ImportReport {
     /// What became of it.
     pub outcome: ImportOutcome,
-    /// Its files.
+    /// What else is told of it.
+    pub details: ImportDetails,
+}
+
+/// What is told of a repository, whatever became of it.
+#[derive(Debug, Default)]
+pub struct ImportDetails {
+    /// Its files, if it was not here already.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// The label that its metadata have here, or bring along.
+    pub metadata: Option<String>,
+    /// What has to be known besides.
+    pub note: Option<String>,
 }
 
 /// Asked, before an item is declared the Original, whether any other Archive has it: why it may not
@@ -97,6 +126,8 @@ pub type AskClaim<'a> = dyn FnMut(&str) -> Result<(), ArchiveError> + 'a;
 enum ImportStep {
     Done(ImportOutcome),
     Staged(Box<Prepared>),
+    /// A new version with metadata that came after the item.
+    Describing(Box<Prepared>),
 }
 
 impl Archive {
@@ -115,37 +146,42 @@ impl Archive {
             if staged >= most || staged_bytes >= BATCH_BYTES {
                 break;
             }
-            let (mut files, mut bytes) = (0, 0);
-            let step = self.import_step(repository, options, claim, progress, (&mut files, &mut bytes));
+            let mut details = ImportDetails::default();
+            let step = self.import_step(repository, options, claim, progress, &mut details);
             let step = step.unwrap_or_else(|error| ImportStep::Done(ImportOutcome::Refused(error)));
-            if matches!(step, ImportStep::Staged(_)) {
+            if !matches!(step, ImportStep::Done(_)) {
                 staged += 1;
-                staged_bytes += bytes;
+                staged_bytes += details.bytes;
             }
-            steps.push((step, files, bytes));
+            steps.push((step, details));
         }
         let mut changes = Vec::new();
         let mut waiting = Vec::new();
-        for (step, files, bytes) in steps {
-            let outcome = match step {
-                ImportStep::Done(outcome) => Some(outcome),
+        for (step, details) in steps {
+            let (outcome, describes) = match step {
+                ImportStep::Done(outcome) => (Some(outcome), false),
                 ImportStep::Staged(change) => {
                     changes.push(*change);
-                    None
+                    (None, false)
+                }
+                ImportStep::Describing(change) => {
+                    changes.push(*change);
+                    (None, true)
                 }
             };
-            waiting.push((outcome, files, bytes));
+            waiting.push((outcome, describes, details));
         }
         let mut results = self.commit(changes).into_iter();
-        let mut committed = || match results.next() {
+        let mut committed = |describes: bool| match results.next() {
+            Some(Ok(path)) if describes => ImportOutcome::Described { path },
             Some(Ok(path)) => ImportOutcome::Imported { path },
             Some(Err(error)) => ImportOutcome::Refused(error),
             // One result a change: not so.
             None => ImportOutcome::Refused(ArchiveError::Stopped),
         };
-        let reports = waiting.into_iter().map(|(outcome, files, bytes)| {
-            let outcome = outcome.unwrap_or_else(&mut committed);
-            ImportReport { outcome, files, bytes }
+        let reports = waiting.into_iter().map(|(outcome, describes, details)| {
+            let outcome = outcome.unwrap_or_else(|| committed(describes));
+            ImportReport { outcome, details }
         });
         let reports = reports.collect();
         if self.stopped { Err(ArchiveError::Stopped) } else { Ok(reports) }
@@ -157,17 +193,21 @@ impl Archive {
         options: &ImportOptions,
         claim: &mut AskClaim<'_>,
         progress: Progress<'_>,
-        (files, bytes): (&mut u64, &mut u64),
+        details: &mut ImportDetails,
     ) -> Result<ImportStep, ArchiveError> {
-        if let Some(done) = self.already_here(repository)? {
-            return Ok(ImportStep::Done(done));
+        details.metadata = repository.metadata.as_ref().map(|metadata| metadata.label.clone());
+        if let Some(step) = self.held_step(repository, options, claim, details)? {
+            return Ok(step);
         }
         let source = Source::plain_folder(&repository.folder.join("doc"))?;
-        (*files, *bytes) = (source.files().len() as u64, source.size());
+        (details.files, details.bytes) = (source.files().len() as u64, source.size());
         let mut draft = self.import_draft(repository, &source, options)?;
         if matches!(self.given_labels(&draft), Err(ArchiveError::OriginalAnyway)) {
             // Minted here and never used: it is the Original without being declared one.
             draft.original = false;
+        } else if options.original && source.files().is_empty() {
+            draft.original = false;
+            details.note = Some(held::STAYS_A_COPY.to_owned());
         } else if options.original {
             claim(&repository.label)?;
         }
@@ -177,25 +217,6 @@ impl Archive {
         }
         let staged = self.stage(&source, None, progress)?;
         Ok(ImportStep::Staged(Box::new(self.prepare_deposit(staged, draft)?)))
-    }
-
-    /// Whether the label leads to an item here already: nothing is doubled.
-    fn already_here(&self, repository: &TreeRepository) -> Result<Option<ImportOutcome>, ArchiveError> {
-        let spelling = Spelling::parse(&repository.label).map_err(|error| ArchiveError::Label {
-            label: repository.label.escape_debug().to_string(),
-            error,
-        })?;
-        if repository.spelled_twice && self.holdings.records.held(&spelling.folded)?.is_none() {
-            return Ok(None);
-        }
-        match self.holdings.find(&repository.label) {
-            Ok((holding, _)) if holding.state == State::Deleted => {
-                Err(ArchiveError::Removed { label: repository.label.clone() })
-            }
-            Ok((holding, _)) => Ok(Some(ImportOutcome::Already { path: holding.path })),
-            Err(ArchiveError::Unknown { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     fn import_draft(

@@ -1,6 +1,7 @@
 //! The plain tree: the newest version of each item as ordinary folders, `<rep>/doc/…`, in which
 //! relative links between items work on disk (clause 2.3, 001 §5; `docs/formats/plain-tree.md`). It
-//! is made from the Archive and is no part of it.
+//! is made from the Archive and is no part of it. Beside each item lies the repository of its
+//! metadata, as in the founding documents; the Archive's own service is not there.
 
 mod layout;
 
@@ -15,7 +16,7 @@ use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
 use crate::backup::check_apart;
 use crate::mint::clock::{Clock as _, SystemClock};
-use layout::{LaidItem, TreeLayout};
+use layout::{LaidItem, TreeLayout, TreePart};
 
 /// The file beside `doc` that says which version of what lies there: a folder without it is not
 /// ours to replace.
@@ -52,6 +53,8 @@ pub enum PlainChange {
     },
     /// It is there no more.
     Removed,
+    /// It has no place in a tree of files: why.
+    LeftOut(&'static str),
     /// It could not be laid out: what was there is as it was.
     Failed(String),
 }
@@ -120,13 +123,17 @@ impl PlainTree {
             }
         }
         for laid in self.layout.laid() {
-            let LaidItem { folder, path } = laid?;
-            let stays = match holdings.item(&path) {
-                Ok(holding) => self.is_wanted(&holding) && self.layout.folder(&holding) == folder,
+            let laid = laid?;
+            let stays = match holdings.item(&laid.path) {
+                Ok(holding) => {
+                    self.is_wanted(holdings, &holding)
+                        && holding.item.url.is_none()
+                        && self.layout.folder(&holding, laid.part) == laid.folder
+                }
                 Err(ArchiveError::Unknown { .. }) => false,
                 Err(error) => return Err(error),
             };
-            if !stays && !self.take_away(&folder, tell)? {
+            if !stays && !self.take_away(&laid.folder, laid.part, tell)? {
                 return Ok(false);
             }
         }
@@ -151,8 +158,8 @@ impl PlainTree {
                 Ok(holding) => drop(self.lay(holdings, vec![holding], tell)?),
                 // Dropped: under which label it lay is known by its path alone.
                 Err(ArchiveError::Unknown { .. }) => {
-                    if let Some(folder) = self.layout.find(&path)? {
-                        self.take_away(&folder, tell)?;
+                    for LaidItem { folder, part, .. } in self.layout.find(&path)? {
+                        self.take_away(&folder, part, tell)?;
                     }
                 }
                 Err(error) => return Err(error),
@@ -170,7 +177,11 @@ impl PlainTree {
     }
 
     /// Whether an item belongs into the tree.
-    fn is_wanted(&self, holding: &Holding) -> bool {
+    fn is_wanted(&self, holdings: &Holdings, holding: &Holding) -> bool {
+        // Brought in elsewhere, the service would be a second Archive of the same name (clause 2).
+        if holding.item.labels == holdings.settings.service {
+            return false;
+        }
         let nobody = IpAddr::from([0, 0, 0, 0]);
         let open = || holding.item.access.allows(nobody, self.clock.read().wall.seconds());
         holding.state != State::Deleted && (self.options.all || open())
@@ -185,19 +196,27 @@ impl PlainTree {
     ) -> Result<bool, ArchiveError> {
         let mut written = Vec::new();
         for holding in items {
-            let folder = self.layout.folder(&holding);
-            if !self.is_wanted(&holding) {
-                if self.layout.is_laid(&folder) && !self.take_away(&folder, tell)? {
+            let label = holding.item.labels.primary().to_owned();
+            let (wanted, leads_away) = (self.is_wanted(holdings, &holding), holding.item.url.is_some());
+            if !wanted || leads_away {
+                for part in TreePart::ALL {
+                    let folder = self.layout.folder(&holding, part);
+                    if self.layout.is_laid(&folder) && !self.take_away(&folder, part, tell)? {
+                        return Ok(false);
+                    }
+                }
+                if wanted && !tell(&label, PlainChange::LeftOut("it leads to a URL and has no files")) {
                     return Ok(false);
                 }
                 continue;
             }
-            let label = holding.item.labels.primary().to_owned();
-            match self.layout.write(holdings, &holding) {
-                Ok(None) => {}
-                Ok(Some(item)) => written.push((label, item)),
-                Err(error) if !tell(&label, PlainChange::Failed(error.to_string())) => return Ok(false),
-                Err(_) => {}
+            for part in TreePart::ALL {
+                match self.layout.write(holdings, &holding, part) {
+                    Ok(None) => {}
+                    Ok(Some(item)) => written.push((label.clone(), item)),
+                    Err(error) if !tell(&label, PlainChange::Failed(error.to_string())) => return Ok(false),
+                    Err(_) => {}
+                }
             }
             if written.len() >= ITEMS_PER_SYNC && !self.put_in_place(std::mem::take(&mut written), tell)? {
                 return Ok(false);
@@ -217,6 +236,8 @@ impl PlainTree {
         self.layout.sync()?;
         for (label, item) in written {
             let change = match self.layout.put_in_place(&item) {
+                // The item is told of.
+                Ok(()) if item.part == TreePart::Metadata => continue,
                 Ok(()) => PlainChange::Laid { files: item.files, bytes: item.bytes },
                 Err(error) => PlainChange::Failed(error.to_string()),
             };
@@ -227,8 +248,13 @@ impl PlainTree {
         Ok(true)
     }
 
-    fn take_away(&self, folder: &Path, tell: &mut TellPlain<'_>) -> Result<bool, ArchiveError> {
+    fn take_away(
+        &self,
+        folder: &Path,
+        part: TreePart,
+        tell: &mut TellPlain<'_>,
+    ) -> Result<bool, ArchiveError> {
         self.layout.take_away(folder)?;
-        Ok(tell(&folder.to_string_lossy(), PlainChange::Removed))
+        Ok(part == TreePart::Metadata || tell(&folder.to_string_lossy(), PlainChange::Removed))
     }
 }

@@ -95,6 +95,25 @@ impl Archive {
         self.new_version((holding, object), next, staged, source.is_none(), by)
     }
 
+    /// Prepares a version of an item that an import made, also of a Copy, with the metadata that
+    /// came after it. Its data stay as they are, and so does their clock (D32).
+    pub(crate) fn prepare_late_metadata(
+        &mut self,
+        path: &str,
+        changes: Changes,
+        by: &str,
+    ) -> Result<Option<Prepared>, ArchiveError> {
+        let (holding, object) = self.found(path)?;
+        let data = object.item.data_time().to_owned();
+        let next = self.described(&object, changes)?;
+        let staged = self.stage(&Source::nothing(), Some(&object.inventory), &|_| ())?;
+        let change = self.new_version((holding, object), next, staged, true, by)?;
+        Ok(change.map(|change| {
+            let unmoved = UnmovedClocks { data: Some(data), ..change.unmoved };
+            Prepared { unmoved, ..change }
+        }))
+    }
+
     #[cfg(feature = "web")]
     /// The same with files that have arrived: all that the new version has.
     pub(crate) fn prepare_update_uploaded(

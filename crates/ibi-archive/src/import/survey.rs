@@ -11,7 +11,7 @@ use ibi_id::{Form, Label};
 
 use crate::ArchiveError;
 use crate::import::metadata_repository::{METADATA_PROGRAM, MetadataRecord, is_record_name, read_record};
-use crate::import::{TreeMetadata, TreeRepository};
+use crate::import::{LateMetadata, TreeMetadata, TreeRepository};
 use crate::item::Spelling;
 use crate::plain_tree::STAMP;
 
@@ -19,6 +19,8 @@ use crate::plain_tree::STAMP;
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 /// Notes that are kept; more are counted.
 const MAX_NOTES: usize = 100_000;
+/// Places with a `doc` that are kept, to say where the tree begins.
+const MAX_PLACES_WITH_DOC: usize = 100;
 /// Names of a repository that are told of beside `doc`.
 const MAX_LEFT_OUT: usize = 20;
 
@@ -27,12 +29,18 @@ const MAX_LEFT_OUT: usize = 20;
 pub struct TreeSurvey {
     /// The repositories that are to become items, in order of their labels.
     pub repositories: Vec<TreeRepository>,
+    /// Metadata whose items are not in the tree.
+    pub late: Vec<LateMetadata>,
+    /// Where the tree begins, if what was given lies within it and holds no repository by itself.
+    pub begins_at: Option<PathBuf>,
     /// What is none, or cannot be read.
     pub notes: Vec<SurveyNote>,
     /// Notes that were not kept.
     pub more_notes: u64,
     /// Files that lie outside of repositories.
     pub stray_files: u64,
+    /// Places that have a `doc` where none is looked for; a few.
+    places_with_doc: Vec<String>,
 }
 
 /// Something that was found and is not brought in.
@@ -84,8 +92,27 @@ pub fn survey(root: &Path, progress: &dyn Fn()) -> Result<TreeSurvey, ArchiveErr
             }
         }
     }
+    if found.is_empty() {
+        survey.begins_at = survey.places_with_doc.iter().find_map(|place| beginning_above(root, place));
+    }
     survey.tie(found);
     Ok(survey)
+}
+
+/// Where a tree begins in which a folder with a `doc`, at this place below a root, is a repository.
+fn beginning_above(root: &Path, place: &str) -> Option<PathBuf> {
+    let root = root.canonicalize().ok()?;
+    let (mut label, mut at) = (place.to_owned(), &*root);
+    // A label has at most four folders.
+    for _ in 0..4 {
+        let name = at.file_name()?.to_str()?;
+        label = if label.is_empty() { name.to_owned() } else { format!("{name}/{label}") };
+        at = at.parent()?;
+        if Label::parse(&label).is_ok() {
+            return Some(at.to_owned());
+        }
+    }
+    None
 }
 
 impl TreeSurvey {
@@ -128,6 +155,9 @@ impl TreeSurvey {
             } else if entry.file_name().to_str().is_none() {
                 self.pass_over(&place, "its name is not UTF-8: no label has such a name", false);
             } else if !name.starts_with('.') {
+                if name == "doc" && self.places_with_doc.len() < MAX_PLACES_WITH_DOC {
+                    self.places_with_doc.push(above.to_owned());
+                }
                 folders.insert(place, entry.path());
             }
         }
@@ -206,7 +236,11 @@ impl TreeSurvey {
                     format!("{} has metadata already, those of another repository", repositories[index].label)
                 }
                 (Some(_), Some(_)) => "its record names several repositories of this tree".to_owned(),
-                (None, _) => format!("metadata of {}, which is not in this tree", names.join(", ")),
+                (None, _) => {
+                    let metadata = TreeMetadata { label, record };
+                    self.late.push(LateMetadata { metadata, names });
+                    continue;
+                }
             };
             self.pass_over(&label, reason, true);
         }

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -17,6 +17,7 @@ use rustix::fs::{CWD, RenameFlags, ioctl_ficlone, renameat_with, syncfs};
 
 use crate::ArchiveError;
 use crate::archive::{Holding, Holdings};
+use crate::full_record::full_record;
 use crate::plain_tree::STAMP;
 
 /// Files that are read from the index at a time.
@@ -34,8 +35,25 @@ pub(super) struct TreeLayout {
     next: Cell<u64>,
 }
 
+/// The two repositories of an item (003 Example 7.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreePart {
+    /// Its files.
+    Data,
+    /// The record that describes it.
+    Metadata,
+}
+
+impl TreePart {
+    pub(super) const ALL: [Self; 2] = [Self::Data, Self::Metadata];
+}
+
+/// The third line of the stamp of a metadata repository.
+const METADATA_LINE: &str = "metadata";
+
 /// An item that was written aside.
 pub(super) struct WrittenItem {
+    pub(super) part: TreePart,
     staged: PathBuf,
     folder: PathBuf,
     pub(super) files: u64,
@@ -48,6 +66,17 @@ pub(super) struct LaidItem {
     pub(super) folder: PathBuf,
     /// The path of its object.
     pub(super) path: String,
+    pub(super) part: TreePart,
+}
+
+impl LaidItem {
+    fn new(folder: PathBuf, stamp: &str) -> Self {
+        let mut lines = stamp.lines();
+        let path = lines.next().unwrap_or_default().to_owned();
+        let is_metadata = lines.nth(1) == Some(METADATA_LINE);
+        let part = if is_metadata { TreePart::Metadata } else { TreePart::Data };
+        Self { folder, path, part }
+    }
 }
 
 impl TreeLayout {
@@ -65,10 +94,13 @@ impl TreeLayout {
         })
     }
 
-    /// Where an item lies: under its first label, as that is spelled, for so authors write their
-    /// links.
-    pub(super) fn folder(&self, holding: &Holding) -> PathBuf {
-        PathBuf::from(holding.item.labels.primary())
+    /// Where an item lies, or its metadata: under the first label, as that is spelled, for so
+    /// authors write their links.
+    pub(super) fn folder(&self, holding: &Holding, part: TreePart) -> PathBuf {
+        PathBuf::from(match part {
+            TreePart::Data => holding.item.labels.primary(),
+            TreePart::Metadata => holding.item.metadata.primary(),
+        })
     }
 
     /// Whether a folder of this tree holds an item.
@@ -81,11 +113,15 @@ impl TreeLayout {
         &self,
         holdings: &Holdings,
         holding: &Holding,
+        part: TreePart,
     ) -> Result<Option<WrittenItem>, ArchiveError> {
-        let folder = self.folder(holding);
+        let folder = self.folder(holding, part);
         let record = holdings.records.item(&holding.path)?;
         let digest = record.map(|record| record.inventory).unwrap_or_default();
-        let stamp = format!("{}\nv{} {digest}\n", holding.path, holding.version);
+        let mut stamp = format!("{}\nv{} {digest}\n", holding.path, holding.version);
+        if part == TreePart::Metadata {
+            stamp = format!("{stamp}{METADATA_LINE}\n");
+        }
         let place = self.out.join(&folder);
         match fs::read_to_string(place.join(STAMP)) {
             Ok(found) if found == stamp => return Ok(None),
@@ -96,8 +132,12 @@ impl TreeLayout {
                 return Err(ArchiveError::Value(what));
             }
         }
-        let mut item = WrittenItem { staged: self.aside(), folder, files: 0, bytes: 0 };
-        let written = self.write_files(holdings, holding, &mut item).and_then(|()| {
+        let mut item = WrittenItem { part, staged: self.aside(), folder, files: 0, bytes: 0 };
+        let written = match part {
+            TreePart::Data => self.write_files(holdings, holding, &mut item),
+            TreePart::Metadata => self.write_record(holdings, holding, &item),
+        };
+        let written = written.and_then(|()| {
             let path = item.staged.join(STAMP);
             fs::write(&path, &stamp).map_err(ArchiveError::io("write", &path))
         });
@@ -109,6 +149,23 @@ impl TreeLayout {
                 Err(error)
             }
         }
+    }
+
+    /// The whole record, which names the item: so `import` knows whose it is.
+    fn write_record(
+        &self,
+        holdings: &Holdings,
+        holding: &Holding,
+        item: &WrittenItem,
+    ) -> Result<(), ArchiveError> {
+        let doc = item.staged.join("doc");
+        fs::create_dir_all(&doc).map_err(ArchiveError::io("create", &doc))?;
+        let path = doc.join("oai_dc.xml");
+        let record = full_record(holdings, holding, None, true)?.to_xml();
+        let mut file = create(&path)?;
+        file.write_all(record.as_bytes()).map_err(ArchiveError::io("write", &path))?;
+        let updated = holding.item.metadata_time().parse::<Instant>().ok().and_then(system_time);
+        date(&file, &path, updated)
     }
 
     fn write_files(
@@ -238,8 +295,7 @@ impl TreeLayout {
             while let Some(folder) = left.pop() {
                 let place = out.join(&folder);
                 if let Ok(stamp) = fs::read_to_string(place.join(STAMP)) {
-                    let path = stamp.lines().next().unwrap_or_default().to_owned();
-                    return Some(Ok(LaidItem { folder, path }));
+                    return Some(Ok(LaidItem::new(folder, &stamp)));
                 }
                 // Labels have at most four parts.
                 if folder.components().count() >= 4 {
@@ -261,23 +317,10 @@ impl TreeLayout {
         })
     }
 
-    /// Where the item of an object lies, whose description is no longer there.
-    pub(super) fn find(&self, path: &str) -> Result<Option<PathBuf>, ArchiveError> {
-        let is_it = |folder: &Path| {
-            let stamp = fs::read_to_string(self.out.join(folder).join(STAMP)).unwrap_or_default();
-            stamp.lines().next() == Some(path)
-        };
-        // Most labels are spelled as the paths of their objects.
-        if is_it(Path::new(path)) {
-            return Ok(Some(PathBuf::from(path)));
-        }
-        for laid in self.laid() {
-            let laid = laid?;
-            if laid.path == path {
-                return Ok(Some(laid.folder));
-            }
-        }
-        Ok(None)
+    /// Where the item of an object and its metadata lie, whose description is no longer there.
+    pub(super) fn find(&self, path: &str) -> Result<Vec<LaidItem>, ArchiveError> {
+        let is_it = |laid: &Result<LaidItem, _>| laid.as_ref().map_or(true, |laid| laid.path == path);
+        self.laid().filter(is_it).collect()
     }
 
     fn aside(&self) -> PathBuf {

@@ -4,7 +4,7 @@ use ibi_archive::ArchiveError;
 use ibi_archive::archive::Settings;
 use ibi_archive::holders::original_claim::OriginalClaim;
 use ibi_archive::holders::peer::Peer;
-use ibi_archive::import::{ImportOptions, ImportOutcome, ImportReport, SurveyNote, TreeRepository, survey};
+use ibi_archive::import::{ImportOptions, ImportOutcome, ImportReport, SurveyNote, survey};
 use serde::Serialize;
 
 use crate::cli::continuity::ImportArgs;
@@ -38,6 +38,8 @@ struct ImportLine<'a> {
 #[derive(Default)]
 struct ImportCounts {
     imported: u64,
+    described: u64,
+    declared: u64,
     already: u64,
     possible: u64,
     refused: u64,
@@ -66,10 +68,18 @@ pub(crate) fn run(command: &ImportArgs) -> Result<Answer, Failure> {
             archive.import(some, &options, &mut |label| claims.ask(label), &|bytes| progress.inc(bytes))?;
         drop(archive);
         for (repository, done) in some.iter().zip(&done) {
-            report.repository(repository, done)?;
+            report.repository(&repository.label, &repository.left_out, done)?;
         }
         report.output.flush()?;
         left = &left[done.len().max(1).min(left.len())..];
+    }
+    for some in survey.late.chunks(REPOSITORIES_AT_A_TIME) {
+        let mut archive = open(&data)?;
+        for late in some {
+            let done = archive.import_late_metadata(late, &options)?;
+            report.repository(&late.metadata.label, &[], &done)?;
+        }
+        report.output.flush()?;
     }
     progress.finish_and_clear();
     report.output.flush()?;
@@ -79,7 +89,18 @@ pub(crate) fn run(command: &ImportArgs) -> Result<Answer, Failure> {
     if survey.more_notes > 0 {
         say(format_args!("{} more that is no repository is not listed", survey.more_notes));
     }
-    Ok(report.end())
+    let is_empty = survey.repositories.is_empty() && survey.late.is_empty();
+    let answer = report.end();
+    if let Some(place) = survey.begins_at.filter(|_| is_empty) {
+        let (here, place) = (command.tree.display().to_string(), place.display().to_string());
+        say(format_args!(
+            "{} lies within a tree: nothing was brought in. Begin higher, with the folder that holds the hosts: {}",
+            printable(&here),
+            printable(&place)
+        ));
+        return Ok(Answer::No);
+    }
+    Ok(answer)
 }
 
 /// Prints what became of each, and counts.
@@ -106,26 +127,28 @@ impl ImportTold {
         })
     }
 
-    fn repository(&mut self, repository: &TreeRepository, report: &ImportReport) -> Result<(), Failure> {
-        let (status, path, reason, count) = match &report.outcome {
-            ImportOutcome::Imported { path } => ("imported", Some(path), None, &mut self.counts.imported),
-            ImportOutcome::Already { path } => ("already", Some(path), None, &mut self.counts.already),
-            ImportOutcome::Possible => ("possible", None, None, &mut self.counts.possible),
-            ImportOutcome::Refused(error) => {
-                ("refused", None, Some(error.to_string()), &mut self.counts.refused)
-            }
+    fn repository(&mut self, place: &str, left_out: &[String], report: &ImportReport) -> Result<(), Failure> {
+        let counts = &mut self.counts;
+        let (status, path, error, count) = match &report.outcome {
+            ImportOutcome::Imported { path } => ("imported", Some(path), None, &mut counts.imported),
+            ImportOutcome::Described { path } => ("described", Some(path), None, &mut counts.described),
+            ImportOutcome::Declared { path } => ("declared", Some(path), None, &mut counts.declared),
+            ImportOutcome::Already { path } => ("already", Some(path), None, &mut counts.already),
+            ImportOutcome::Possible => ("possible", None, None, &mut counts.possible),
+            ImportOutcome::Refused(error) => ("refused", None, Some(error.to_string()), &mut counts.refused),
         };
         *count += 1;
         let counted = matches!(report.outcome, ImportOutcome::Imported { .. } | ImportOutcome::Possible);
+        let details = &report.details;
         self.line(&ImportLine {
             status,
-            place: &repository.label,
-            metadata: repository.metadata.as_ref().map(|metadata| metadata.label.as_str()),
+            place,
+            metadata: details.metadata.as_deref(),
             path: path.map(String::as_str),
-            files: counted.then_some(report.files),
-            bytes: counted.then_some(report.bytes),
-            left_out: &repository.left_out,
-            reason,
+            files: counted.then_some(details.files),
+            bytes: counted.then_some(details.bytes),
+            left_out,
+            reason: error.or_else(|| details.note.clone()),
         })
     }
 
@@ -141,7 +164,7 @@ impl ImportTold {
     }
 
     fn end(self) -> Answer {
-        let ImportCounts { imported, already, possible, refused, skipped } = self.counts;
+        let ImportCounts { imported, described, declared, already, possible, refused, skipped } = self.counts;
         if possible > 0 {
             let possible = count(possible, "repository").replace("repositorys", "repositories");
             say(format_args!(
@@ -150,6 +173,11 @@ impl ImportTold {
         } else {
             say(format_args!(
                 "{imported} brought in, {already} were here already, {refused} refused, {skipped} skipped"
+            ));
+        }
+        if described + declared > 0 {
+            say(format_args!(
+                "of what was here, {described} got the metadata that came later, {declared} declared the Original"
             ));
         }
         if refused > 0 {

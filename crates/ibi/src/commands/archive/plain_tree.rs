@@ -34,6 +34,7 @@ struct PlainTold {
     output: Output,
     laid: u64,
     removed: u64,
+    left_out: u64,
     failed: u64,
     written: Result<(), Failure>,
 }
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &PlainTreeArgs) -> Result<Answer, Failure> {
         output: Output::new(),
         laid: 0,
         removed: 0,
+        left_out: 0,
         failed: 0,
         written: Ok(()),
     };
@@ -60,6 +62,12 @@ pub(crate) fn run(command: &PlainTreeArgs) -> Result<Answer, Failure> {
         told.removed,
         told.failed
     ));
+    if told.left_out > 0 {
+        say(format_args!(
+            "{} left out: target URLs have no place in a plain tree",
+            count(told.left_out, "item")
+        ));
+    }
     if command.watch {
         say(format_args!("following the Archive; Ctrl-C stops it"));
         watch(&data, &mut tree, &mut told)?;
@@ -109,6 +117,7 @@ impl PlainTold {
         let (status, files, bytes, error, count) = match change {
             PlainChange::Laid { files, bytes } => ("laid", Some(*files), Some(*bytes), None, &mut self.laid),
             PlainChange::Removed => ("removed", None, None, None, &mut self.removed),
+            PlainChange::LeftOut(why) => ("left-out", None, None, Some(*why), &mut self.left_out),
             PlainChange::Failed(error) => ("failed", None, None, Some(error.as_str()), &mut self.failed),
         };
         *count += 1;
