@@ -19,6 +19,7 @@ mod schemes;
 mod scripted;
 mod secrets;
 mod several_originals;
+mod spelled_apart;
 mod targets;
 
 use std::fs;

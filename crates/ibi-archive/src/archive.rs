@@ -87,7 +87,15 @@ impl Holdings {
         if let Some((record, role)) = self.records.held(&Spelling::folded(&parsed))? {
             return Ok((self.holding(record)?, role));
         }
-        match &self.leads_to(&Spelling::of(&parsed))?[..] {
+        let found = self.leads_to(&Spelling::of(&parsed))?;
+        if !found.is_empty()
+            && let dropped @ ArchiveError::Dropped { .. } = self.absent(label)?
+        {
+            // The item of this very spelling went elsewhere: one that is spelled otherwise is another
+            // (clause 1.3).
+            return Err(dropped);
+        }
+        match &found[..] {
             [] => Err(self.absent(label)?),
             [Found { path, role, .. }] => Ok((self.item(path)?, *role)),
             several => {

@@ -28,6 +28,7 @@ mod editions;
 mod languages;
 mod plan;
 mod round;
+mod spellings;
 mod trail;
 
 use ibi_id::Label;

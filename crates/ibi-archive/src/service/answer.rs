@@ -54,7 +54,10 @@ pub fn answer(holdings: &Holdings, request: &UrlRequest, asked: &Asked<'_>) -> R
         return Ok(pairs);
     }
     if !from.labels().iter().any(|own| is_same(own, label)) {
-        pairs.push("ibi.alias", label);
+        // As it is spelled here: the item may have been brought in apart from that of another
+        // spelling (clause 1.3).
+        let own = from.holding.item.aliases.iter().find(|own| is_same(own, label));
+        pairs.push("ibi.alias", own.unwrap_or(label));
     }
     let offers = match request.wants_all {
         false => holdings.offers(&from, wanted)?,

@@ -161,7 +161,13 @@ fn alternatives(list: &str, asked: &Asked<'_>) -> Result<Vec<Forms>, CheckError>
         Ok(item) => Err(CheckError::OtherItem { given: shown(&item.to_string()) }),
         Err(why) => Err(wrong(why.to_string())),
     };
-    each.into_iter().map(read).collect()
+    let items: Vec<Forms> = each.into_iter().map(read).collect::<Result<_, _>>()?;
+    let mut apart = Vec::new();
+    items.iter().for_each(|item| super::spellings::add(&mut apart, item, asked.label));
+    match apart.len() == items.len() {
+        true => Ok(items),
+        false => Err(wrong("it names two items in one spelling".to_owned())),
+    }
 }
 
 /// `ibi P.nextedition` for the leading parts P before `.lastedition` in what was asked.

@@ -1,6 +1,7 @@
 //! Who claims the original, counted for each item (4.2 step 3).
 
 use super::check::{Live, Offer};
+use super::spellings::{are_spelled_apart, name_one_item};
 use super::{ArchiveId, Claimed, Suspects};
 use crate::answer::State;
 use crate::forms::Forms;
@@ -14,13 +15,14 @@ pub(super) struct Whose<'a> {
 }
 
 /// Whether two offers of what one question asks for lead to the same item.
-pub(super) fn is_same(a: &Offer, b: &Offer) -> bool {
-    match (&a.ibi, &b.ibi) {
-        // The item itself: both answers are about the label asked for, whatever they call it.
-        _ if a.relation.is_empty() => true,
-        (Some(a), Some(b)) => b.labels().iter().any(|label| a.hold(label)),
+pub(super) fn is_same(a: &Whose<'_>, b: &Whose<'_>) -> bool {
+    match (&a.offer.ibi, &b.offer.ibi) {
+        // The item itself: both answers are about the label asked for, whatever they call it, unless
+        // they spell it as two items (1.3).
+        _ if a.offer.relation.is_empty() => !are_spelled_apart(a.live, b.live),
+        (Some(a), Some(b)) => name_one_item(a, b),
         // An item without a name is taken for the one that the others lead to.
-        _ => a.relation == b.relation,
+        _ => a.offer.relation == b.offer.relation,
     }
 }
 
@@ -31,7 +33,7 @@ pub(super) fn claims<'a>(offers: impl Iterator<Item = Whose<'a>>) -> Vec<Vec<Who
     for claim in offers.filter(|whose| whose.offer.state == Some(State::Original)) {
         // It may be what ties two items together that had no name in common.
         let (same, other): (Vec<_>, Vec<_>) =
-            items.into_iter().partition(|item| item.iter().any(|other| is_same(other.offer, claim.offer)));
+            items.into_iter().partition(|item| item.iter().any(|other| is_same(other, &claim)));
         items = other;
         items.push(same.into_iter().flatten().chain([claim]).collect());
     }

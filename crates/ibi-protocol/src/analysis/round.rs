@@ -3,6 +3,7 @@
 use super::check::{Live, Offered};
 use super::claims::{Whose, claims, is_same, suspects};
 use super::plan::{Plan, PlanStep, PlanWait, Planner, Voice};
+use super::spellings::{SpellingFit, add, keep_apart};
 use super::trail::{AskAgain, Fallback, FallbackStep, NextQuestion, RemovedEdition, Trail};
 use super::{
     Answer, ArchiveId, Decision, Endless, Found, KnownCopy, MOST_ROUNDS, NotFound, Purpose, Question, Said,
@@ -20,6 +21,8 @@ pub(super) struct Round<'a> {
     tombstones: Vec<(ArchiveId, Tombstone)>,
     /// Items of which the spelling asked for is canonical.
     alternatives: Vec<Forms>,
+    /// How the item is spelled that the answers are about (1.3).
+    fit: SpellingFit,
     reserved: Option<&'a Forms>,
     failed: Vec<(ArchiveId, String)>,
     /// Whether somebody may still say something.
@@ -33,6 +36,7 @@ impl<'a> Round<'a> {
             voices: Vec::new(),
             tombstones: Vec::new(),
             alternatives: Vec::new(),
+            fit: SpellingFit::Exact,
             reserved: None,
             failed: Vec::new(),
             waiting: false,
@@ -47,12 +51,7 @@ impl<'a> Round<'a> {
                     round.voices.push(Voice { archive, said: &tombstone.links, is_live: false });
                 }
                 Said::Offered(Offered::Several(items)) => {
-                    let spelling = |item: &Forms| item.to_string();
-                    let is_new = |item: &&Forms| {
-                        !round.alternatives.iter().any(|other| spelling(other) == spelling(item))
-                    };
-                    let more: Vec<Forms> = items.iter().filter(is_new).cloned().collect();
-                    round.alternatives.extend(more);
+                    items.iter().for_each(|item| add(&mut round.alternatives, item, &wanted.label));
                 }
                 Said::Offered(Offered::Reserved(item)) => round.reserved = Some(item),
                 Said::Nothing => {}
@@ -60,6 +59,8 @@ impl<'a> Round<'a> {
                 Said::Waiting => round.waiting = true,
             }
         }
+        let Round { voices, tombstones, alternatives, .. } = &mut round;
+        round.fit = keep_apart(&wanted.label, voices, tombstones, alternatives);
         round
     }
 
@@ -76,13 +77,13 @@ impl<'a> Round<'a> {
             Purpose::LastLiving { tombstones, living } => return self.last_living(tombstones, living),
             Purpose::Find | Purpose::Recount => {}
         }
-        if !self.alternatives.is_empty() && !self.lives().any(|live| self.is_spelled_so(live)) {
+        if !self.alternatives.is_empty() {
             return if waits { Decision::Wait } else { Decision::Ambiguous(self.alternatives.clone()) };
         }
         let mut planner = Planner::new(self.wanted, &self.voices);
         let mut plans = planner.all().into_iter();
         if let Some(plan) = plans.next() {
-            let is_early = match plan.wait {
+            let is_early = match plan.wait.max(self.fit.wait()) {
                 PlanWait::Nothing => false,
                 PlanWait::Grace => waits,
                 PlanWait::AllAnswers => self.waiting,
@@ -115,11 +116,10 @@ impl<'a> Round<'a> {
         self.voices.iter().filter(|voice| voice.is_live).map(|voice| voice.said)
     }
 
-    /// Whether an item has the label in the very spelling that was asked for: then it is that one
-    /// (1.3).
-    fn is_spelled_so(&self, live: &Live) -> bool {
-        let asked = self.wanted.label.spelling();
-        live.item.labels().iter().any(|label| label.spelling().eq_ignore_ascii_case(asked))
+    /// Whether an item that is not to be had, and is spelled so, is the one asked for: in another
+    /// spelling it is, unless somebody who did not answer may hold the very one (1.3).
+    fn is_meant(&self, fit: SpellingFit) -> bool {
+        fit == SpellingFit::Exact || self.failed.is_empty()
     }
 
     /// Does the best of what can be done, and remembers the rest.
@@ -184,9 +184,9 @@ impl<'a> Round<'a> {
         // What is required holds for what the best offers lead to, and claims are counted item by
         // item.
         let items = || {
-            items.iter().filter(|claims| {
-                best.iter().any(|whose| claims.iter().any(|claim| is_same(whose.offer, claim.offer)))
-            })
+            items
+                .iter()
+                .filter(|claims| best.iter().any(|whose| claims.iter().any(|claim| is_same(whose, claim))))
         };
         let only = items().find_map(|claims| match claims.as_slice() {
             [claim] => claim.offer.url.is_some().then_some(claim),
@@ -221,13 +221,15 @@ impl<'a> Round<'a> {
             return self.or_fallback(self.offers(&self.wanted.question()), false);
         }
         let Trail { by_link, older, .. } = &self.wanted.trail;
+        let is_it = |item: &&Forms| self.is_meant(SpellingFit::of(item, &self.wanted.label));
+        let reserved = self.reserved.filter(is_it);
         match () {
-            () if !self.tombstones.is_empty() => {
+            () if !self.tombstones.is_empty() && self.is_meant(self.fit) => {
                 self.next_fallback(false, false).unwrap_or_else(|| self.deleted())
             }
-            () if self.reserved.is_some() => self
+            () if reserved.is_some() => self
                 .next_fallback(false, false)
-                .unwrap_or_else(|| Decision::Reserved(self.reserved.cloned().unwrap_or_default())),
+                .unwrap_or_else(|| Decision::Reserved(reserved.cloned().unwrap_or_default())),
             () if *by_link => {
                 let item = Forms::new([self.wanted.label.clone()]);
                 self.or_fallback(NotFound::Unheld { item, older: older.clone() }, false)

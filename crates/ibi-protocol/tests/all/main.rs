@@ -10,6 +10,7 @@ mod clauses_of_outcomes;
 mod clauses_of_pairs;
 mod clauses_of_persistent_urls;
 mod clauses_of_relations;
+mod clauses_of_spellings;
 mod clauses_of_translations;
 mod conversations;
 mod federation;

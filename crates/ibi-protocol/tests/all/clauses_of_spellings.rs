@@ -1,0 +1,127 @@
+//! 1.3: items brought in under different spellings of one identifier are kept apart, also where they
+//! are in different Archives.
+
+use ibi_protocol::analysis::{Decision, Wanted, suspects};
+
+use crate::federation::{again, answer, decided, outcome};
+
+const CANONICAL: &str = "v.org/w/1998/08.02.08.56";
+const PORT: &str = "v.org/w@80/1998/08.02.08.56";
+const SECONDS: &str = "v.org/w/1998/08.02.08.56.00";
+
+fn asks(label: &str) -> Wanted {
+    Wanted::new(label.parse().unwrap())
+}
+
+fn requires(label: &str) -> Wanted {
+    Wanted { original: true, ..asks(label) }
+}
+
+fn says(label: &str, what: &str) -> String {
+    format!("ibi {{rep {label}}} {what}")
+}
+
+fn original(label: &str) -> String {
+    says(label, "url http://N/x state Original")
+}
+
+fn copy(label: &str) -> String {
+    says(label, "url http://N/x state Copy")
+}
+
+fn deleted(label: &str) -> String {
+    says(label, "state Deleted timestamp 2020-01-01T00:00:00Z")
+}
+
+#[test]
+fn clause_1_3_the_exact_spelling_wins_whoever_comes_first() {
+    let (port, seconds) = (original(PORT), copy(SECONDS));
+    for said in [[&*port, &*seconds], [&*seconds, &*port]] {
+        let at = |label: &str| usize::from(!said[0].contains(label)).to_string() + " /x";
+        assert_eq!(outcome(&asks(PORT), &said), at(PORT));
+        assert_eq!(outcome(&asks(SECONDS), &said), at(SECONDS));
+        let folded = asks(&PORT.to_uppercase());
+        assert_eq!(outcome(&folded, &said), at(PORT), "but for case");
+    }
+    // Also where it is the canonical one, or the label asked for is an alias.
+    assert_eq!(outcome(&asks(CANONICAL), &[&port, &copy(CANONICAL)]), "1 /x");
+    let alias = format!("ibi {{ibip 8JMKD3MGP8W/35MME4E}} ibi.alias {SECONDS} url http://N/x state Original");
+    assert_eq!(outcome(&asks(PORT), &[&alias, &port]), "1 /x");
+    assert_eq!(outcome(&asks(SECONDS), &[&port, &alias]), "1 /x");
+    // An exact one that was removed is removed, whatever lives in another spelling.
+    assert_eq!(outcome(&asks(PORT), &[&seconds, &deleted(PORT)]), "410");
+    assert_eq!(outcome(&asks(SECONDS), &[&seconds, &deleted(PORT), "-"]), "0 /x");
+}
+
+#[test]
+fn clause_1_3_another_spelling_alone_is_the_item_but_a_better_one_is_waited_for() {
+    let port = original(PORT);
+    for asked in [CANONICAL, SECONDS, PORT] {
+        assert_eq!(outcome(&asks(asked), &[&port, ""]), "0 /x", "{asked}");
+        assert_eq!(outcome(&asks(asked), &[&port, "-"]), "0 /x", "{asked}");
+    }
+    let late = |label| Wanted { grace_over: true, ..asks(label) };
+    assert_eq!(outcome(&asks(PORT), &[&port, "..."]), "0 /x", "at once");
+    assert_eq!(outcome(&asks(CANONICAL), &[&port, "..."]), "wait");
+    assert_eq!(outcome(&late(CANONICAL), &[&port, "..."]), "0 /x", "after the grace");
+    assert_eq!(outcome(&late(SECONDS), &[&original(CANONICAL), "..."]), "0 /x");
+    assert_eq!(outcome(&late(SECONDS), &[&port, "..."]), "wait", "until all have answered");
+}
+
+#[test]
+fn clause_1_3_and_4_3_a_third_spelling_of_items_in_several_archives_is_300() {
+    let (port, seconds) = (original(PORT), copy(SECONDS));
+    for asked in [CANONICAL, "v.org/w@80/1998/08.02.08.56.00"] {
+        for wanted in [asks(asked), requires(asked)] {
+            let Decision::Ambiguous(items) = decided(&wanted, &[&port, &seconds, &copy(PORT)]) else {
+                panic!("{asked}");
+            };
+            let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+            assert_eq!(items, [format!("rep {PORT}"), format!("rep {SECONDS}")]);
+        }
+    }
+    // One Archive that has both and another that has one of them name two, not three.
+    let both = format!("ibi {{rep {CANONICAL}}} ibi.alternatives {{{{rep {PORT}}} {{rep {SECONDS}}}}}");
+    let Decision::Ambiguous(items) = decided(&asks(CANONICAL), &[&seconds, &both]) else { panic!() };
+    assert_eq!(items.len(), 2);
+    // A removed one is no choice.
+    assert_eq!(outcome(&asks(CANONICAL), &[&deleted(PORT), &seconds]), "1 /x");
+}
+
+#[test]
+fn clauses_1_3_and_4_2_3_claims_of_the_original_are_counted_for_each_spelling() {
+    let (port, seconds) = (original(PORT), original(SECONDS));
+    for (asked, at) in [(PORT, "0 /x"), (SECONDS, "1 /x")] {
+        assert_eq!(outcome(&asks(asked), &[&port, &seconds]), at, "without an alert");
+        assert_eq!(outcome(&requires(asked), &[&port, &seconds]), at);
+    }
+    let late = |label: &str| {
+        let wanted = asks(label);
+        suspects(&[answer(0, &port, &wanted), answer(1, &seconds, &wanted)], &wanted).len()
+    };
+    assert_eq!([PORT, SECONDS, CANONICAL].map(late), [0; 3], "also among late answers");
+    // Two of one spelling are two claims still, also beside another.
+    let said = [&*port, &*port, &*seconds];
+    assert_eq!(outcome(&again(&requires(PORT), &said), &said), "409");
+    let links = |label| {
+        format!(
+            "ibi {{rep a.br/b/2009/02.16.17.46}} ibi.metadata {{rep {label}}} \
+                 url.metadata http://N/m state.metadata Original"
+        )
+    };
+    let wanted = crate::federation::wanted(":");
+    assert_eq!(outcome(&wanted, &[&links(PORT), &links(SECONDS)]), "0 /m :", "of what is related, too");
+    assert_eq!(outcome(&wanted, &[&links(PORT), &links(PORT)]), "0 /m : and an alert");
+}
+
+#[test]
+fn clauses_1_3_and_4_3_a_tombstone_of_another_spelling_is_no_410_while_an_archive_is_silent() {
+    for asked in [PORT, CANONICAL] {
+        assert_eq!(outcome(&asks(asked), &[&deleted(SECONDS), "-"]), "503", "{asked}");
+        assert_eq!(outcome(&asks(asked), &[&deleted(SECONDS), ""]), "410", "{asked}");
+    }
+    assert_eq!(outcome(&asks(SECONDS), &[&deleted(SECONDS), "-"]), "410");
+    let reserved = says(SECONDS, "state Reserved");
+    assert_eq!(outcome(&asks(PORT), &[&reserved, "-"]), "503");
+    assert_eq!(outcome(&asks(SECONDS), &[&reserved, "-"]), "403");
+}
