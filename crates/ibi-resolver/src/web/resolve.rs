@@ -55,6 +55,12 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
             return bad(headers, request.uri.query(), &unreadable);
         }
     };
+    // With what links in the field put before it, or with pairs that are nobody's, it is the service
+    // still (4.1, D39).
+    let is_bare = url.verbs.is_empty() && url.file.is_none() && !url.original && !explain;
+    if is_bare && url.label == site.registry.settings().service {
+        return service::description(&site, headers, request.uri.query());
+    }
     let asked = Asked {
         persistent: persistent(&site, &request),
         languages: accepted(headers),
