@@ -55,7 +55,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert!(url.as_str().bytes().all(|byte| byte.is_ascii_graphic()), "it can stand in a header");
         assert!(!url.authority().contains('@'), "nobody's password");
         let led = url.with_query("a=b");
-        assert_eq!(led.parse::<TargetUrl>().map(|led| led.server()).ok(), (led.len() <= 2048).then(|| url.server()));
+        assert_eq!(
+            led.parse::<TargetUrl>().map(|led| led.server()).ok(),
+            (led.len() <= 2048).then(|| url.server())
+        );
         assert_eq!(url.to_string().parse::<TargetUrl>().ok(), Some(url));
     }
     // A robots.txt, then what is asked for.

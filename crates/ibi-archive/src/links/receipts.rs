@@ -80,6 +80,7 @@ mod tests {
             removed: false,
             unstated: false,
             archive: None,
+            decided_by: None,
             receipt: None,
         };
         let told = LinkStatement { receipt: Some(receipts.receipt(&link)), ..link.clone() };
