@@ -5,6 +5,7 @@
 //! [`peer::Peer`] is asked for what it [`held::Held`]; [`fetch`] and [`copy`] bring it, [`collection`] many; [`handing`] gives,
 //! [`taking`] takes; [`repair`] compares with others, whom a [`resolver`] may know.
 
+#[cfg_attr(not(feature = "web"), allow(dead_code, reason = "only the service uses all of it"))]
 pub mod behind;
 pub mod bring;
 #[cfg(feature = "web")]

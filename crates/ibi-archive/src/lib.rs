@@ -44,7 +44,6 @@ pub mod deposit;
 pub mod dublin_core;
 mod error;
 mod export;
-#[cfg(feature = "web")]
 pub mod full_record;
 pub mod holders;
 pub mod import;
@@ -54,6 +53,7 @@ pub mod mint;
 mod object;
 pub mod plain_tree;
 pub mod rebuild;
+#[cfg_attr(not(feature = "web"), allow(dead_code, reason = "only the service uses all of it"))]
 pub mod relations;
 mod restate;
 pub mod robots_txt;

@@ -8,6 +8,7 @@
 //! `known` reads them, `stated` says which ones a change brings about, `decide` is what the operator
 //! says. Online, `report` is what Archives tell each other, `receipts` are codes for decisions, `exchange` keeps both ends in step.
 
+#[cfg_attr(not(feature = "web"), allow(dead_code, reason = "only the service uses all of it"))]
 mod decide;
 #[cfg(feature = "web")]
 pub mod exchange;
@@ -17,6 +18,7 @@ mod migrate;
 pub mod receipts;
 pub mod report;
 mod stated;
+#[cfg_attr(not(feature = "web"), allow(dead_code, reason = "only the service uses all of it"))]
 pub mod trust;
 
 pub use decide::{LinkDecision, LinkView};

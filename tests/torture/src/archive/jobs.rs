@@ -129,7 +129,7 @@ impl Job {
             write(&doc.join("text.txt"), length, chance);
             // Without metadata beside it, its title is its label.
             let to = Version { title: label.clone(), files: Some(doc) };
-            changes.push(Change { path: None, to, row: Some(label) });
+            changes.push(Change { path: None, to, row: Some(label), links: Vec::new() });
         }
         Self { arguments: words(&["archive", "import", &text(folder)]), changes }
     }
