@@ -3,6 +3,7 @@
 
 mod consent;
 mod groups;
+mod hostile;
 mod orders;
 mod restored;
 

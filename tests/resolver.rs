@@ -16,7 +16,7 @@ mod outcomes;
 mod registration;
 mod relations;
 mod schemes;
-mod scripted;
+pub(crate) mod scripted;
 mod secrets;
 mod several_originals;
 mod spelled_apart;

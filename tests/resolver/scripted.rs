@@ -9,15 +9,15 @@ use std::thread;
 use super::{Reply, Resolver, SERVICE, ask};
 
 /// The key that scripted Archives are registered with.
-pub(super) const KEY: &str = "1234567890-0987654321";
+pub(crate) const KEY: &str = "1234567890-0987654321";
 
 /// What it was asked: the whole head of the request, as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Question(pub(super) String);
+pub(crate) struct Question(pub(crate) String);
 
 impl Question {
     /// The query, as it came.
-    pub(super) fn query(&self) -> &str {
+    pub(crate) fn query(&self) -> &str {
         let target = self.0.split(' ').nth(1).unwrap();
         target.split_once('?').map_or("", |(_, query)| query)
     }
@@ -28,7 +28,7 @@ impl Question {
     }
 
     /// The value of a pair, as it came; or nothing.
-    pub(super) fn value(&self, name: &str) -> &str {
+    pub(crate) fn value(&self, name: &str) -> &str {
         let pairs: BTreeMap<&str, &str> =
             self.query().split('&').filter_map(|pair| pair.split_once('=')).collect();
         pairs.get(name).copied().unwrap_or_default()
@@ -36,23 +36,27 @@ impl Question {
 }
 
 /// An Archive of a test. It confirms that it is there, receives acknowledgments, and answers questions as it is told.
-pub(super) struct Scripted {
-    pub(super) at: String,
-    pub(super) service: String,
+pub(crate) struct Scripted {
+    pub(crate) at: String,
+    pub(crate) service: String,
     asked: Arc<Mutex<Vec<Question>>>,
     /// How answers name the service.
     forms: Arc<Mutex<String>>,
+    /// What it says of the links of any item, if it is asked (`docs/formats/links.md`).
+    pub(crate) report: Arc<Mutex<Option<String>>>,
 }
 
 impl Scripted {
     /// The answers are bodies: pairs, one to a line. What every answer has comes with them.
-    pub(super) fn new(service: &str, answer: impl Fn(&Question, &str) -> String + Send + 'static) -> Self {
+    pub(crate) fn new(service: &str, answer: impl Fn(&Question, &str) -> String + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let forms = Arc::new(Mutex::new(format!("rep {service}")));
         let told = Arc::clone(&forms);
-        let archive = Self { at: at.clone(), service: service.to_owned(), asked: Arc::clone(&asked), forms };
+        let report = Arc::new(Mutex::new(None));
+        let (at_links, service) = (Arc::clone(&report), service.to_owned());
+        let archive = Self { at: at.clone(), service, asked: Arc::clone(&asked), forms, report };
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -74,6 +78,12 @@ impl Scripted {
                         ),
                     },
                 };
+                let report = at_links.lock().unwrap().clone().filter(|_| question.0.contains("/links "));
+                if let Some(report) = report {
+                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+                    let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{report}", report.len());
+                    continue;
+                }
                 if !question.is_for_service() {
                     let _ = write!(
                         stream,
@@ -89,20 +99,20 @@ impl Scripted {
     }
 
     /// One that has one item: its only file is at this path.
-    pub(super) fn with(service: &str, ibi: &'static str, path: &'static str) -> Self {
+    pub(crate) fn with(service: &str, ibi: &'static str, path: &'static str) -> Self {
         Self::new(service, move |question, at| {
             if question.value("parsedibiurl.ibi") == ibi { item(ibi, at, path) } else { String::new() }
         })
     }
 
     /// The same under another form, which its answers tell too.
-    pub(super) fn also_known_as(self, ibip: &str) -> Self {
+    pub(crate) fn also_known_as(self, ibip: &str) -> Self {
         self.forms.lock().unwrap().push_str(&format!(" ibip {ibip}"));
         self
     }
 
     /// Registers it and tells the resolver that it is on line.
-    pub(super) fn come(&self, resolver: &Resolver) {
+    pub(crate) fn come(&self, resolver: &Resolver) {
         let registered =
             resolver.json("register", &["--service", &self.service, "--key", KEY]).pop().unwrap();
         assert_eq!(registered["key"], serde_json::Value::Null, "a key that was given is not repeated");
@@ -111,18 +121,18 @@ impl Scripted {
     }
 
     /// Says to a resolver that it goes on line or off line.
-    pub(super) fn tell(&self, resolver: &Resolver, subject: &str, key: &str) -> Reply {
+    pub(crate) fn tell(&self, resolver: &Resolver, subject: &str, key: &str) -> Reply {
         tell(resolver, subject, &self.at, &self.service, key)
     }
 
     /// All that it was asked of a kind.
-    pub(super) fn asked(&self, subject: &str) -> Vec<Question> {
+    pub(crate) fn asked(&self, subject: &str) -> Vec<Question> {
         let asked = self.asked.lock().unwrap().clone();
         asked.into_iter().filter(|question| question.value("servicesubject") == subject).collect()
     }
 
     /// All that it was asked.
-    pub(super) fn all(&self) -> Vec<Question> {
+    pub(crate) fn all(&self) -> Vec<Question> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -130,7 +140,7 @@ impl Scripted {
 const SUCCESSFUL: &str = "status.archive included status.confirmation successful";
 
 /// The pairs of an item in its one form `rep`, with a file (clause 3.4).
-pub(super) fn item(ibi: &str, at: &str, path: &str) -> String {
+pub(crate) fn item(ibi: &str, at: &str, path: &str) -> String {
     format!(
         "ibi {{rep {ibi}}}\r\ncontenttype Data\r\nstate Original\r\ntimestamp 2009-07-21T14:43:31Z\r\n\
          url http://{at}{path}\r\nurlkey 1427244889-5349022633744855\r\n"
@@ -138,7 +148,7 @@ pub(super) fn item(ibi: &str, at: &str, path: &str) -> String {
 }
 
 /// A message of an Archive to a resolver (clause 3.3).
-pub(super) fn tell(resolver: &Resolver, subject: &str, at: &str, service: &str, key: &str) -> Reply {
+pub(crate) fn tell(resolver: &Resolver, subject: &str, at: &str, service: &str, key: &str) -> Reply {
     let path = format!(
         "/{SERVICE}?servicesubject={subject}&archiveaddress={at}&archiveserviceibi={service}&archiveip=127.0.0.1\
          &archiveprotocol=HTTP&archiveplatformversion=script&archiveadmemailaddress=ana@library.test\
