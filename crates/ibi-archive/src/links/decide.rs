@@ -103,8 +103,11 @@ impl Holdings {
 
     /// How the link stands that an item states; nothing if its Archive has not heard of it yet.
     pub fn link_standing(&self, newer: &Item, kind: LinkKind) -> Result<Option<LinkStatus>, ArchiveError> {
-        let known = self.links_from(kind, newer)?;
-        Ok(known.into_iter().max_by_key(|link| link.counter).map(|link| link.status))
+        // Of a link that was moved, the one before is withdrawn; one to a member was taken to the root.
+        let is_left = |link: &LinkStatement| link.status == LinkStatus::Withdrawn && link.unstated;
+        let known = self.links_from(kind, newer)?.into_iter();
+        let known = known.max_by_key(|link| (!is_left(link), link.counter));
+        Ok(known.map(|link| link.status))
     }
 
     /// Whether a statement is the one that counts of its link.

@@ -321,3 +321,22 @@ fn clause_2_4_a_restored_archive_gives_links_without_urls() {
     assert_eq!(value(&pairs, "url.lastedition"), "-");
     assert!(value(&asked(&archive, &first, ""), "url").contains(&first));
 }
+
+/// 2.4: of a link that was moved, what is told is how the new one stands.
+#[test]
+fn clause_2_4_a_moved_link_is_told_as_it_stands_now() {
+    let ours = Ours::new();
+    let mut archive = ours.init();
+    let path = some_file(&ours);
+    let first = deposit(&mut archive, &path, titled("first")).unwrap();
+    let other = deposit(&mut archive, &path, titled("other")).unwrap();
+    let second = deposit(&mut archive, &path, edition(&first)).unwrap();
+    for _ in 0..2 {
+        for to in [&other, &first] {
+            let changes = Changes { next_edition_of: Some(Some(to.clone())), ..Changes::default() };
+            change(&mut archive, &second, changes);
+            let item = archive.holdings().find(&second).unwrap().0.item;
+            assert_eq!(archive.holdings().link_standing(&item, LINK).unwrap(), Some(LinkStatus::Accepted));
+        }
+    }
+}
