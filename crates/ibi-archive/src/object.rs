@@ -109,6 +109,15 @@ pub(crate) fn item_of_version(
     path: &str,
     version: u32,
 ) -> Result<Option<Item>, ArchiveError> {
+    Ok(older_version(content, path, version)?.map(|(_, item)| item))
+}
+
+/// The inventory cut back to an older version, and what that version said of the item.
+fn older_version(
+    content: &dyn Content,
+    path: &str,
+    version: u32,
+) -> Result<Option<(Inventory, Item)>, ArchiveError> {
     let damaged = |what: String| ArchiveError::DamagedObject { path: path.to_owned(), what };
     let Some(Head { inventory, .. }) = content.head(path)? else { return Ok(None) };
     let mut inventory = Inventory::parse(&inventory).map_err(damaged)?;
@@ -118,7 +127,7 @@ pub(crate) fn item_of_version(
     }
     let description = small_file(content, path, &inventory, DESCRIPTION)?;
     let item = Item::parse(&description).map_err(|error| damaged(format!("{DESCRIPTION}: {error}")))?;
-    Ok(Some(item))
+    Ok(Some((inventory, item)))
 }
 
 /// A file of an item as an older version had it; nothing if that version had none of this name.
@@ -128,15 +137,7 @@ pub(crate) fn file_of_version(
     version: u32,
     name: &str,
 ) -> Result<Option<FileRecord>, ArchiveError> {
-    let damaged = |what: String| ArchiveError::DamagedObject { path: path.to_owned(), what };
-    let Some(Head { inventory, .. }) = content.head(path)? else { return Ok(None) };
-    let mut inventory = Inventory::parse(&inventory).map_err(damaged)?;
-    inventory.head = format!("v{version}");
-    if inventory.last().is_none() {
-        return Ok(None);
-    }
-    let description = small_file(content, path, &inventory, DESCRIPTION)?;
-    let item = Item::parse(&description).map_err(|error| damaged(format!("{DESCRIPTION}: {error}")))?;
+    let Some((inventory, item)) = older_version(content, path, version)? else { return Ok(None) };
     let logical = format!("{DOC}{name}");
     let place = inventory.files().find(|(path, ..)| *path == logical);
     let Some((_, digest, Some(place))) = place else { return Ok(None) };
