@@ -18,11 +18,19 @@ fn resolver(answers: &'static [&'static str]) -> (String, Receiver<String>) {
     let (tell, asked) = channel();
     thread::spawn(move || {
         let last = answers.last().unwrap();
-        for (stream, answer) in listener.incoming().zip(answers.iter().chain(std::iter::repeat(last))) {
+        let mut answers = answers.iter().chain(std::iter::repeat(last));
+        for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
             let Some(request) = lines.next() else { continue };
             lines.take_while(|line| !line.is_empty()).for_each(drop);
+            // The standard's resolver has no API.
+            if request.contains(" /api/") {
+                let _ = stream
+                    .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                continue;
+            }
+            let answer = answers.next().unwrap();
             let length = answer.len();
             if !answer.is_empty() {
                 let head = format!(

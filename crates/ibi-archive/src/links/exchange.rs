@@ -121,7 +121,27 @@ impl LinkExchange {
         self.news.notify_one();
     }
 
-    /// Asks all other Archives to tell their links again: after a start, and after a restored Archive was confirmed.
+    /// After a start, and after a restored Archive was confirmed, others are asked to tell their links again.
+    async fn ask_again_when_needed(self: Arc<Self>, resolver: String) {
+        let (mut asked, mut wait) = (None, FIRST_RETRY);
+        loop {
+            tokio::time::sleep(wait).await;
+            let restored = self.desk.read().is_ok_and(|holdings| holdings.is_restored());
+            if asked == Some(restored) {
+                wait = FIRST_RETRY;
+                continue;
+            }
+            match self.ask_again(&resolver).await {
+                Ok(()) => asked = Some(restored),
+                Err(error) => {
+                    tracing::debug!(%error, "other Archives could not be asked for their links yet");
+                    wait = (wait * 2).min(LAST_RETRY);
+                }
+            }
+        }
+    }
+
+    /// Asks all other Archives to tell their links again.
     async fn ask_again(&self, resolver: &str) -> Result<(), HolderError> {
         for peer in crate::holders::resolver::online(&*self.desk, resolver).await? {
             // One that does not hear tells them daily.
@@ -141,12 +161,11 @@ impl LinkExchange {
         let mut listed = Instant::now();
         self.blocking(Self::schedule_all).await;
         let mut running = tokio::task::JoinSet::new();
-        let (mut asked, mut retold) = (None, Instant::now());
+        let asking = tokio::spawn(Arc::clone(&self).ask_again_when_needed(resolver.clone()));
+        // It ends with this.
+        let _asking = AbortOnDrop(asking);
+        let mut retold = Instant::now();
         loop {
-            let restored = self.desk.read().is_ok_and(|holdings| holdings.is_restored());
-            if asked != Some(restored) && self.ask_again(&resolver).await.is_ok() {
-                asked = Some(restored);
-            }
             if retold.elapsed() >= RETELL_INTERVAL && self.again.swap(false, Ordering::AcqRel) {
                 retold = Instant::now();
                 self.blocking(Self::schedule_all).await;
@@ -364,6 +383,15 @@ fn show_open_proposals(holdings: &crate::Holdings) -> Result<(), ArchiveError> {
     let (open, _) = holdings.count_proposals(None)?;
     metrics::gauge!("ibi_links_proposed").set(f64::from(u32::try_from(open).unwrap_or(u32::MAX)));
     Ok(())
+}
+
+/// A task that ends when whoever started it does.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Something that is done with another Archive.
