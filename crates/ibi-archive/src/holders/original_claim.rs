@@ -4,6 +4,7 @@
 use serde::Deserialize;
 
 use super::peer::{Peer, PeerError};
+use super::resolver::not_a_resolver;
 use crate::archive::Settings;
 
 /// What a resolver says of the Original of an item.
@@ -43,12 +44,7 @@ impl OriginalClaim {
     /// for itself.
     pub async fn ask(resolver: &Peer, own: &Settings, label: &str) -> Result<Self, PeerError> {
         let resolved: ResolvedOriginal =
-            resolver.resolve_original(label).await.map_err(|error| match error {
-                PeerError::NotAnArchive { url, what } | PeerError::Unknown { url, detail: what, .. } => {
-                    PeerError::NotAResolver { url, what }
-                }
-                error => error,
-            })?;
+            resolver.resolve_original(label, false).await.map_err(not_a_resolver)?;
         let strange = resolver.url().to_owned();
         Self::of(resolved.outcome, own).ok_or_else(|| PeerError::NotAResolver {
             url: strange,

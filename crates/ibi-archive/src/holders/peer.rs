@@ -344,24 +344,21 @@ impl Peer {
         self.json("/archives").await
     }
 
-    /// How it comes to its answer about the Original of an item, if it is a resolver.
-    pub async fn explain_original<T: DeserializeOwned>(&self, label: &str) -> Result<T, PeerError> {
-        let url = format!("{label}?ibiurl.requireditemstatus=Original");
-        let url = utf8_percent_encode(&url, NON_ALPHANUMERIC);
-        self.json(&format!("/resolve?url={url}&explain=true")).await
-    }
-
     /// How it comes to its answer about an item, if it is a resolver.
     pub async fn explain<T: DeserializeOwned>(&self, label: &str) -> Result<T, PeerError> {
         let label = utf8_percent_encode(label, NON_ALPHANUMERIC);
         self.json(&format!("/resolve?url={label}&explain=true")).await
     }
 
-    /// What a resolver says of an item whose Original is required.
-    pub async fn resolve_original<T: DeserializeOwned>(&self, label: &str) -> Result<T, PeerError> {
+    /// What a resolver says of an item whose Original is required; explained, also which Archives said what.
+    pub async fn resolve_original<T: DeserializeOwned>(
+        &self,
+        label: &str,
+        explain: bool,
+    ) -> Result<T, PeerError> {
         let url = format!("{label}?ibiurl.requireditemstatus=Original");
         let url = utf8_percent_encode(&url, NON_ALPHANUMERIC);
-        self.json(&format!("/resolve?url={url}")).await
+        self.json(&format!("/resolve?url={url}&explain={explain}")).await
     }
 
     /// Tells it something, at a path below `/api/v1`.

@@ -81,7 +81,7 @@ pub(crate) async fn originals(
 ) -> Result<OriginalHolders, HolderError> {
     let resolver = Peer::new(resolver, None)?;
     let own = here.look(|here| Ok(here.settings().clone()))?;
-    let resolution: Resolution = resolver.explain_original(label).await.map_err(not_a_resolver)?;
+    let resolution: Resolution = resolver.resolve_original(label, true).await.map_err(not_a_resolver)?;
     // Asked again, the last answers count.
     let round = resolution.explanation.rounds.into_iter().next_back();
     let heard = round.map_or(Vec::new(), |round| round.archives);
@@ -123,7 +123,8 @@ struct ListedArchive {
     address: Option<String>,
 }
 
-fn not_a_resolver(error: PeerError) -> PeerError {
+/// Who does not answer as a resolver does is none.
+pub(super) fn not_a_resolver(error: PeerError) -> PeerError {
     match error {
         // What it says of an item that nobody has is no 404.
         PeerError::NotAnArchive { url, what } | PeerError::Unknown { url, detail: what, .. } => {
