@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::binary::{IBI, Run, ibi};
 
-/// An Archive in a folder of its own, with a prefix of its own. Its claims go with it.
+/// An Archive in its own folder, with its own prefix. Its claims are removed with it.
 struct Ours {
     place: TempDir,
     host: String,
@@ -55,7 +55,7 @@ impl Ours {
         run.json().pop().unwrap()
     }
 
-    /// Every answer: the list, and each item.
+    /// All output: the list, and each item.
     fn answers(&self) -> String {
         let list = self.archive("list", &[]);
         assert_eq!(list.status, 0, "{}", list.stderr);
@@ -67,7 +67,7 @@ impl Ours {
         list.stdout + &shown
     }
 
-    /// A folder with some files, as a deposit is made from.
+    /// A folder with files, to be deposited.
     fn folder(&self, files: &[(&str, &[u8])]) -> PathBuf {
         let folder = self.path("folder");
         let _ = fs::remove_dir_all(&folder);
@@ -155,11 +155,11 @@ fn a_folder_an_edition_and_a_translation_go_in_and_come_out_byte_equal() {
     let run = ours.archive("export", &[&rep, "--out", &bag.display().to_string()]);
     assert_eq!(run.status, 0, "{}", run.stderr);
     assert_eq!(contents(&bag.join("data")), contents(&folder));
-    // A bag goes in again, with its metadata.
+    // A bag is deposited again, with its metadata.
     let again = ours.deposit(&bag, &[]);
     assert_eq!(again["metadata"]["dc"], first["metadata"]["dc"]);
     assert_eq!(again["files"], first["files"]);
-    // With nothing but ls, cat and sha512sum.
+    // Uses only ls, cat and sha512sum.
     let object = ours.path("data").join("tree").join(&rep);
     shell("sha512sum -c inventory.json.sha512", &object);
     shell("cd v1 && sha512sum -c inventory.json.sha512", &object);
@@ -220,7 +220,7 @@ fn removal_is_explicit_and_leaves_a_tombstone() {
     assert_eq!(ours.archive("export", &[&rep, "--out", &ours.path("bag").display().to_string()]).status, 4);
 }
 
-/// Clause 2.1: the bytes of what was removed stay for the time of grace that the operator sets.
+/// Clause 2.1: the bytes of removed items stay for the grace period that the operator sets.
 #[test]
 fn bytes_of_removed_items_go_when_their_grace_is_over() {
     let ours = Ours::new();
@@ -247,7 +247,7 @@ fn a_table_is_reported_row_by_row_and_never_deposited_twice() {
     let ours = Ours::new();
     let folder = ours.folder(&[("a.txt", b"one"), ("b.txt", b"two"), ("sub/c.txt", b"three")]);
     let table = folder.join("t.csv");
-    // As a spreadsheet in Brazil writes it: semicolons, a byte order mark, quoted values.
+    // In the format of a Brazilian spreadsheet: semicolons, a byte order mark, quoted values.
     let rows = "\u{feff}file;language;dc.title;dc.title@pt;dc.creator;access\r\n\
         a.txt;en;\"One; or more\";Um;Doe, J.||Roe, R.;\r\n\
         missing.txt;en;Two;;;\r\n\
@@ -271,7 +271,7 @@ fn a_table_is_reported_row_by_row_and_never_deposited_twice() {
     assert!(text(&rows_told[2], "error").contains("column language"), "{}", rows_told[2]);
     assert_eq!(rows_told[0]["metadata"]["dc"].as_array().unwrap().len(), 4);
     assert_ne!(rows_told[0]["rep"], rows_told[4]["rep"], "equal rows are two items");
-    // Mended, and run again: only what is new is deposited.
+    // Corrected and rerun: only what is new is deposited.
     fs::write(&table, rows.replace("missing.txt", "b.txt").replace(";xx;", ";fr;")).unwrap();
     let run = ours.archive("deposit", &arguments);
     assert_eq!(
@@ -303,7 +303,7 @@ fn a_table_that_was_killed_goes_on_without_doubling() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // As soon as the first rows are told of.
+    // As soon as the first rows are reported.
     let mut first = [0; 1];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
     child.kill().unwrap();
@@ -345,7 +345,7 @@ fn the_drill_backup_restore_recover_confirm() {
     let [backup, restored] = ["backup", "restored"].map(|name| ours.path(name).display().to_string());
     let run = ibi(&["backup", "--data", &ours.data(), "--out", &backup, "--json"]);
     assert_eq!((run.status, &run.json()[0]["items"]), (0, &Value::from(2)), "{}", run.stderr);
-    // Again, with what is new since; and what was damaged meanwhile is never copied.
+    // Again, with what is new since; what was damaged meanwhile is never copied.
     let second = text(&ours.deposit(&folder, &["--dc", "title=Late"]), "rep");
     let run = ibi(&["backup", "--data", &ours.data(), "--out", &backup, "--json"]);
     assert_eq!(
@@ -360,7 +360,8 @@ fn the_drill_backup_restore_recover_confirm() {
         all.extend_from_slice(arguments);
         ibi(&all)
     };
-    // 2.1: restored, it answers Copy until that is confirmed; and it mints nothing until that is.
+    // 2.1: after a restore it answers Copy until that is confirmed, and mints nothing until it is
+    // recovered.
     let shown = at("show", &[&rep, "--json"]).json().pop().unwrap();
     assert_eq!(text(&shown, "state"), "Copy");
     let refused = ibi(&["mint", "--data", &restored]);
@@ -416,7 +417,7 @@ fn answers_about_what_is_not_there_say_so() {
     assert!(private.stderr.contains("--allow-private"), "{}", private.stderr);
 }
 
-/// What this program wrote once, it reads for ever, and tells in the same words.
+/// Data written by earlier programs stays readable, with the same output.
 #[test]
 fn the_frozen_data_folder_gives_the_frozen_answers() {
     let place = tempfile::tempdir().unwrap();

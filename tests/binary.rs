@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The binary under test.
 pub(crate) const IBI: &str = env!("CARGO_BIN_EXE_ibi");
 
-/// What a run left behind.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) status: i32,
     pub(crate) stdout: String,
@@ -17,7 +17,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// One JSON value a line.
+    /// One JSON value per line.
     pub(crate) fn json(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -40,11 +40,13 @@ pub(crate) fn ibi_with(arguments: &[&str], input: &[u8]) -> Run {
     }
 }
 
-/// Starts `ibi` and writes to its standard input, on a thread of its own: all pipes may fill. A command that does not
-/// read to the end is no failure of ours.
+/// Starts `ibi` and writes to its standard input on a separate thread, because all pipes may fill.
+/// A command that does not read to the end is not an error.
 pub(crate) fn feed(arguments: &[&str], input: &[u8]) -> (Child, JoinHandle<()>) {
     let mut child = Command::new(IBI)
         .args(arguments)
+        // All servers of the tests are on this machine.
+        .env("IBI_ALLOW_PRIVATE", "yes")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

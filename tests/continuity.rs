@@ -1,4 +1,4 @@
-//! Going on from what exists: existing labels, plain trees, settings.
+//! Migrating existing collections: existing labels, plain trees, settings.
 
 mod brought;
 mod declared;

@@ -1,4 +1,5 @@
-//! Several Archives on line: copies, refreshing, hand-overs and repair between them, through the built binary.
+//! Several Archives online: copies, refreshing, hand-overs and repair between them, through the
+//! built binary.
 
 mod collections;
 mod compared;
@@ -21,47 +22,54 @@ use crate::binary::{Run, ibi};
 use crate::online::server::Server;
 use crate::online::{Folder, until};
 
-/// An Archive on line.
-struct Holder {
-    folder: Folder,
-    server: Server,
+/// An Archive online.
+pub(crate) struct Holder {
+    pub(crate) folder: Folder,
+    pub(crate) server: Server,
 }
 
 impl Holder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = Folder::new();
         let server = folder.serve();
         Self { folder, server }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.server.at)
     }
 
-    fn run(&self, command: &str, arguments: &[&str]) -> Run {
+    pub(crate) fn run(&self, command: &str, arguments: &[&str]) -> Run {
         self.folder.archive(command, arguments)
     }
 
-    /// A command that does what it is asked to.
-    fn does(&self, command: &str, arguments: &[&str]) -> String {
+    /// Runs a command, which must succeed.
+    pub(crate) fn does(&self, command: &str, arguments: &[&str]) -> String {
         let run = self.run(command, arguments);
         assert_eq!(run.status, 0, "{command} {arguments:?}: {}{}", run.stdout, run.stderr);
         run.stdout
     }
 
-    /// A token of the role, in a file.
-    fn token_file(&self, role: &str) -> String {
+    /// Creates a token of the role, in a file.
+    pub(crate) fn token_file(&self, role: &str) -> String {
         let path = self.folder.data().join(format!("{role}.token"));
         fs::write(&path, self.folder.token(role)).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    fn shown(&self, label: &str) -> serde_json::Value {
+    /// Allows another Archive to hand Originals over: a token, and trust, because there is no
+    /// resolver.
+    pub(crate) fn takes_from(&self, giver: &Self) -> String {
+        self.folder.trusts_giver(&giver.url(), None);
+        self.token_file("holder")
+    }
+
+    pub(crate) fn shown(&self, label: &str) -> serde_json::Value {
         let run = self.run("show", &[label]);
         if run.status == 0 { run.json().remove(0) } else { json!({ "state": null, "said": run.stderr }) }
     }
 
-    fn state(&self, label: &str) -> String {
+    pub(crate) fn state(&self, label: &str) -> String {
         self.shown(label)["state"].as_str().unwrap_or("nothing").to_owned()
     }
 
@@ -69,7 +77,7 @@ impl Holder {
         self.folder.data().join("tree").join(label)
     }
 
-    /// Stops it as a power cut would, and starts it again at another address.
+    /// Kills it, as a power cut would, and restarts it at another address.
     fn restart(&mut self) {
         self.server.signal("-KILL");
         self.server.end();
@@ -77,8 +85,8 @@ impl Holder {
     }
 }
 
-/// A taker that says that it is ready, and then nothing that helps.
-struct Promising {
+/// A taker that answers that it is ready, and then nothing useful.
+pub(crate) struct Promising {
     at: SocketAddr,
     is_gone: Arc<AtomicBool>,
     answers: JoinHandle<()>,
@@ -89,8 +97,8 @@ impl Promising {
         Self::of("a.test/b/2026/11.16.00.00")
     }
 
-    /// One that says that it is this Archive.
-    fn of(service: &str) -> Self {
+    /// A server that claims to be this Archive.
+    pub(crate) fn of(service: &str) -> Self {
         let ready = json!({ "answer": "ready", "archive": service }).to_string();
         let taker = TcpListener::bind("127.0.0.1:0").unwrap();
         let (at, is_gone) = (taker.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
@@ -116,12 +124,12 @@ impl Promising {
         Self { at, is_gone, answers }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.at)
     }
 
-    /// Nobody listens there any more.
-    fn go(self) {
+    /// Nothing listens there any more.
+    pub(crate) fn go(self) {
         self.is_gone.store(true, Ordering::SeqCst);
         let _ = TcpStream::connect(self.at);
         self.answers.join().unwrap();
@@ -172,7 +180,8 @@ fn a_copy_has_everything_and_follows_its_original() {
     assert_eq!(there.server.get(&format!("/col/{rep}/")).status, 410);
 }
 
-/// ADR 0009: what was noted when a large file was deposited, by a command or over the API, goes with its copies.
+/// ADR 0009: the stations of a large file, deposited by a command or over the API, are copied with
+/// it.
 #[test]
 fn a_large_file_is_copied_with_its_stations() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -197,7 +206,7 @@ fn a_large_file_is_copied_with_its_stations() {
 fn an_original_is_handed_over_while_both_are_killed_and_comes_back() {
     let (mut here, mut there) = (Holder::new(), Holder::new());
     let rep = here.folder.deposit(&[(b"a", b"one")], &["--access", "until:2999-01-01"]);
-    let token = there.token_file("holder");
+    let token = there.takes_from(&here);
     let handed = here.run("transfer", &[&rep, "--to", &there.url(), "--token-file", &token]);
     assert_eq!(handed.status, 0, "a closed item too: {}", handed.stderr);
     assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Copy", "Original"));
@@ -206,11 +215,13 @@ fn an_original_is_handed_over_while_both_are_killed_and_comes_back() {
     there.restart();
     assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Copy", "Original"));
     let back = here.token_file("holder");
+    // Both have new addresses, and nothing answers at the known ones.
+    here.folder.trusts_giver(&there.url(), Some(&rep));
     there.does("transfer", &[&rep, "--to", &here.url(), "--token-file", &back, "--keep", "nothing"]);
     assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Original", "nothing"));
     assert!(!there.tree(&rep).exists());
     let gone = there.run("show", &[&rep]);
-    assert!(gone.stderr.contains(&format!("handed over to {}", here.url())), "{}", gone.stderr);
+    assert!(gone.stderr.contains(&format!("transferred to {}", here.url())), "{}", gone.stderr);
     assert_eq!(there.server.get(&format!("/col/{rep}/")).status, 404);
     let again = there.folder.data().join("x");
     fs::write(&again, "x").unwrap();
@@ -226,7 +237,7 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
     let operator = here.folder.token("operator");
     let to = there.url();
     let transfer = format!("/items/{rep}/transfer");
-    // Nobody is there: it waits, and can be given up, for nothing was granted.
+    // The taker is down: the hand-over waits, and can be cancelled, because nothing was granted.
     there.server.signal("-KILL");
     there.server.end();
     let begun = here.server.api(
@@ -248,7 +259,7 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
     assert_eq!(cancelled.json()[0]["handover"], json!(null), "{}", cancelled.stderr);
     assert_eq!(here.run("transfer", &[&rep, "--taker-destroyed"]).status, 4, "there is no taker");
     assert_eq!(here.state(&rep), "Original");
-    // A taker that says that it is ready, and then nothing any more.
+    // A taker that answers that it is ready, and then nothing.
     let taker = Promising::new();
     let url = taker.url();
     here.server.api(&operator, "POST", &transfer, json!({ "to": url }).to_string().as_bytes());
@@ -279,7 +290,7 @@ fn who_may_not_take_or_give_is_refused() {
     for token in [there.token_file("depositor"), here.token_file("holder")] {
         let refused = here.run("transfer", &[&open, "--to", &there.url(), "--token-file", &token]);
         assert_eq!(refused.status, 4, "{}", refused.stderr);
-        assert!(refused.stderr.contains("nothing was handed over"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("nothing was transferred"), "{}", refused.stderr);
         assert_eq!((here.state(&open).as_str(), there.state(&open).as_str()), ("Original", "nothing"));
     }
     let closed = here.folder.deposit(&[(b"a", b"one")], &["--access", "until:2999-01-01"]);
@@ -290,7 +301,7 @@ fn who_may_not_take_or_give_is_refused() {
     assert_eq!(there.state(&closed), "Copy");
 }
 
-/// Threats S5, S7: only with bytes that the item's own inventory vouches for.
+/// Threats S5, S7: repair uses only bytes that match the item's own inventory.
 #[test]
 fn damage_is_put_right_from_another_holder_or_an_alarm() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -308,7 +319,7 @@ fn damage_is_put_right_from_another_holder_or_an_alarm() {
     assert_eq!(fs::read(&file).unwrap(), b"one");
     assert_eq!(here.run("audit", &[]).status, 0);
     assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
-    // Both are damaged: nobody has it.
+    // Both are damaged: there is no intact file.
     for holder in [&here, &there] {
         fs::write(holder.tree(&rep).join("v1/content/doc/b"), "tw0").unwrap();
     }
@@ -348,7 +359,7 @@ fn the_token_of_a_taker_is_for_its_owner_only() {
     assert_eq!(told.status, 0);
 }
 
-/// A taker that takes its time: what the operator says meanwhile stands.
+/// A slow taker: what the operator decides meanwhile stands.
 #[test]
 fn what_is_given_up_while_the_taker_is_asked_is_not_granted() {
     use std::io::{Read as _, Write as _};
@@ -380,20 +391,21 @@ fn what_is_given_up_while_the_taker_is_asked_is_not_granted() {
     was_asked.recv().unwrap();
     here.does("transfer", &[&rep, "--cancel"]);
     go_on.send(()).unwrap();
-    // It would be granted at once, and asked for again.
+    // Otherwise it would be granted at once, and requested again.
     assert!(was_asked.recv_timeout(std::time::Duration::from_secs(3)).is_err(), "it is not gone on with");
     assert_eq!(here.state(&rep), "Original");
     assert_eq!(fs::read_dir(here.folder.data().join("service/handovers")).unwrap().count(), 0);
 }
 
-/// Threats S7, S9: a tombstone is for ever, so only who a copy came from is believed, and nothing withdrawn is given out.
+/// Threats S7, S9: a tombstone is permanent, so it is accepted only from the source of the copy,
+/// and withdrawn bytes are never served.
 #[test]
 fn a_removal_travels_from_the_source_and_from_nobody_else() {
     let (here, there, third) = (Holder::new(), Holder::new(), Holder::new());
     let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
     there.does("copy", &[&rep, "--from", &here.url()]);
     third.does("copy", &[&rep, "--from", &there.url()]);
-    // Missed: an update and the removal, of which only the latter is to be had.
+    // The copy missed an update and the removal; only the latter is available.
     let files = here.folder.folder(&[(b"a", b"withdrawn")]);
     here.does("update", &[&rep, files.to_str().unwrap()]);
     here.does("remove", &[&rep, "--reason", "by law", "--yes"]);
@@ -410,7 +422,7 @@ fn a_removal_travels_from_the_source_and_from_nobody_else() {
         .status()
         .unwrap();
     assert!(!found.success(), "nobody is given what was withdrawn");
-    // The bytes are destroyed later: here too.
+    // The bytes are purged later: here, too.
     assert!(there.tree(&rep).join("v1/content/doc/a").exists());
     here.does("purge", &["--older-than", "0d", "--yes"]);
     there.does("refresh", &[]);
@@ -439,14 +451,14 @@ fn what_was_altered_is_told_and_overwritten_only_on_the_operators_word() {
     assert_eq!(fs::read(there.tree(&rep).join("v1/content/doc/a")).unwrap(), b"0ne", "left as it is");
     there.does("refresh", &[&rep, "--overwrite"]);
     assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
-    // The whole object is gone: it is brought back.
+    // The whole object is lost: it is copied again.
     fs::remove_dir_all(there.tree(&rep)).unwrap();
     there.does("copy", &[&rep, "--from", &here.url()]);
     assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
     assert_eq!(there.state(&rep), "Copy");
 }
 
-/// Threat S8: a token of a holder does not make a second Original.
+/// Threat S8: a `holder` token cannot create a second Original.
 #[test]
 fn a_grant_of_somebody_who_has_not_the_original_is_refused() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -469,7 +481,7 @@ fn a_grant_of_somebody_who_has_not_the_original_is_refused() {
         (2, "http://127.0.0.1:1", "h h"),
     ] {
         let refused = grant(epoch, from, name);
-        // Whom nobody can ask is not believed yet.
+        // A giver that cannot be reached is not believed yet.
         let waits = refused.status == 200 && refused.json()["answer"] == "fetching";
         assert!(waits || [400, 409, 422].contains(&refused.status), "{epoch} {from}: {}", refused.text());
     }

@@ -1,4 +1,4 @@
-//! Standard input, standard output and the exit status, in good and in bad weather.
+//! Standard input, standard output and exit status, with and without errors.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -99,7 +99,7 @@ fn a_byte_order_mark_at_the_beginning_is_passed_over() {
 
 #[test]
 fn every_line_of_a_large_file_is_answered_as_it_stands() {
-    // Several times the buffer, so that lines lie across its end.
+    // Several times the buffer, so that lines cross its end.
     let label = |number: usize| format!("sid.inpe.br/m{number}/2009/02.16.17.46");
     let lines: String = (0..20_000).map(|number| label(number) + "\n").collect();
     let run = ibi_with(&["id", "parse", "--json"], lines.as_bytes());
@@ -115,7 +115,11 @@ fn encode_warns_of_what_is_not_unique() {
     for from in [["--ip", "10.0.0.1"], ["--host", "archive.local"]] {
         let run = ibi(&["id", "encode", from[0], from[1], "--at", "1234806360"]);
         assert_eq!((run.status, run.stdout.lines().count()), (0, 1));
-        assert!(run.stderr.starts_with("warning: ") && run.stderr.contains("not unique"), "{}", run.stderr);
+        assert!(
+            run.stderr.starts_with("warning: ") && run.stderr.contains("not globally unique"),
+            "{}",
+            run.stderr
+        );
     }
     let run = ibi(&["id", "encode", "--ip", "8.8.8.8", "--at", "1234806360"]);
     assert_eq!((run.status, run.stderr.as_str()), (0, ""));

@@ -1,5 +1,5 @@
-//! Editions and translations wherever they live (clause 2.4, *Across Archives*): a resolver and Archives, each a
-//! process of the built binary.
+//! Editions and translations in different Archives (clause 2.4, *Across Archives*): a resolver and
+//! Archives, each a process of the built binary.
 
 mod consent;
 mod groups;
@@ -14,7 +14,7 @@ use crate::online::server::Server;
 use crate::online::{Folder, until};
 use crate::resolver::Resolver;
 
-/// A resolver with Archives that are online.
+/// A resolver with online Archives.
 struct Federation {
     resolver: Resolver,
     _answers: Server,
@@ -28,7 +28,7 @@ struct Member {
 }
 
 impl Federation {
-    /// So many Archives, of which none trusts another.
+    /// A number of Archives, none of which trusts another.
     fn new(count: usize) -> Self {
         let resolver = Resolver::new();
         let answers = resolver.serve();
@@ -37,7 +37,7 @@ impl Federation {
         Self { resolver, _answers: answers, archives }
     }
 
-    /// The same, of which each trusts all others.
+    /// The same, each of which trusts all others.
     fn of_friends(count: usize) -> Self {
         let federation = Self::new(count);
         let services: Vec<String> =
@@ -58,7 +58,7 @@ impl Federation {
         ask(&self.resolver.at, "GET", &format!("/{url}"), &header, b"")
     }
 
-    /// Where a persistent URL leads: the status, or the path below the Archive.
+    /// The result of a persistent URL: the status, or the path below the Archive.
     fn leads(&self, url: &str) -> String {
         self.leads_for(url, "")
     }
@@ -96,7 +96,7 @@ impl Member {
         assert_eq!(run.status, 0, "{}", run.stderr);
     }
 
-    /// How the link from a newer item stands here.
+    /// The status of the link from a newer item.
     fn status_of(&self, newer: &str) -> String {
         let links = self.does("links list", &[]);
         let link = links.iter().rev().find(|link| link["newer"] == newer);

@@ -1,4 +1,5 @@
-//! Minting through the built binary, in fair weather and with others about. `tests/torture` has the foul weather.
+//! Minting through the built binary, with concurrent callers. Fault injection is in
+//! `tests/torture`.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::binary::{IBI, Run, ibi};
 
-/// A data folder and a host name that no other test, and no other run of the tests, has.
+/// A data folder and a host name that no other test, and no other run, uses.
 struct Place {
     folder: TempDir,
     host: String,
@@ -96,7 +97,7 @@ fn one_instant_gives_one_label_of_each_form() {
         assert_eq!(Value::String(instant("rep")), label["instant"]);
         assert_eq!(Value::String(instant("ibip")), label["instant"]);
     }
-    // What the address minted must not outlive the test either.
+    // The claims of the address must not outlive the test either.
     let shown = &place.ibi(&["minter", "show", "--json"]).json()[0];
     for folder in ["/run/lock", "/var/tmp"] {
         let _ = std::fs::remove_file(format!("{folder}/ibi-{}", shown["ibip"].as_str().unwrap()));
@@ -119,14 +120,14 @@ fn a_second_process_is_told_who_holds_the_prefix() {
     let second = place.ibi(&["mint"]);
     assert_eq!((second.status, second.stdout.as_str()), (4, ""));
     assert!(second.stderr.contains(&format!("held by process {}", first.id())), "{}", second.stderr);
-    // Another folder gets no further.
+    // A minter in another folder is refused, too.
     let other = TempDir::new().unwrap();
     let folder = other.path().to_str().unwrap();
     let init_other = || ibi(&["minter", "init", "--data", folder, "--host", &place.host, "--allow-private"]);
     let init = init_other();
     assert_eq!(init.status, 4);
     assert!(init.stderr.contains(&format!("held by process {}", first.id())), "{}", init.stderr);
-    // The lock dies with its holder.
+    // The lock is released when its holder dies.
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(place.ibi(&["mint", "--granularity", "1e-9"]).status, 0);

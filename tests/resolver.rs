@@ -10,6 +10,7 @@ mod explained;
 mod forms;
 mod holders;
 mod hostile;
+mod language;
 mod life;
 mod one_command;
 mod outcomes;
@@ -18,7 +19,9 @@ mod relations;
 mod schemes;
 pub(crate) mod scripted;
 mod secrets;
+mod secure;
 mod several_originals;
+mod side_by_side;
 mod spelled_apart;
 mod targets;
 
@@ -35,13 +38,13 @@ use crate::online::server::Server;
 use crate::online::{Folder, until};
 use scripted::Scripted;
 
-/// The base of persistent URLs, as the world writes it. Here nobody reaches the resolver by that name.
+/// The public base of persistent URLs. The tests do not reach the resolver by that name.
 const PUBLIC: &str = "http://resolver.test";
 
-/// The service of the resolver, the norm's.
+/// The service of the resolver, the standard's.
 const SERVICE: &str = "J8LNKB5R7W/3FUQHC5";
 
-/// A resolver in a folder of its own, with an address of its own: it can be known before it listens, and after.
+/// A resolver in its own folder, with its own address, which is known before it listens.
 pub(crate) struct Resolver {
     place: TempDir,
     pub(crate) at: String,
@@ -68,14 +71,14 @@ impl Resolver {
         ibi(&all)
     }
 
-    /// The same, which must be done, with `--json`.
+    /// The same with `--json`, which must succeed.
     pub(crate) fn json(&self, command: &str, arguments: &[&str]) -> Vec<Value> {
         let run = self.run(command, &[arguments, &["--json"]].concat());
         assert_eq!(run.status, 0, "{command}: {}", run.stderr);
         run.json()
     }
 
-    /// Registers an Archive; gives the key that is made.
+    /// Registers an Archive and returns the generated key.
     pub(crate) fn register(&self, service: &str) -> String {
         let made = self.json("register", &["--service", service]).pop().unwrap();
         made["key"].as_str().unwrap().to_owned()
@@ -95,7 +98,8 @@ impl Resolver {
         Server::run(&["resolver", "serve", "--listen", &self.at], &self.data(), arguments)
     }
 
-    /// Registers an Archive, unless it is, puts it on line and waits until it is asked there.
+    /// Registers an Archive unless it is registered, puts it online and waits until the resolver
+    /// queries it there.
     pub(crate) fn on_line(&self, folder: &Folder) -> Server {
         let key = folder.place.path().join("key");
         if !key.exists() {
@@ -103,29 +107,29 @@ impl Resolver {
         }
         let url = format!("http://{}", self.at);
         let server = folder.serve_with(&["--resolver", &url, "--key-file", &key.display().to_string()]);
-        until("it is on line", || self.standing(&folder.service) == ("online".to_owned(), server.at.clone()));
+        until("it is online", || self.standing(&folder.service) == ("online".to_owned(), server.at.clone()));
         server
     }
 
-    /// How an Archive stands, says the resolver that is on line, and where it is.
+    /// The standing and the address of an Archive, as the running resolver reports them.
     pub(crate) fn standing(&self, service: &str) -> (String, String) {
         let listed = ask(&self.at, "GET", "/api/v1/archives", "", b"").json();
         let all = listed["archives"].as_array().unwrap();
-        // What a command changed is seen a moment later.
+        // Changes by a command are seen with a short delay.
         let archive = all.iter().find(|archive| archive["service"] == service).unwrap_or(&Value::Null);
         let text = |name: &str| archive[name].as_str().unwrap_or_default().to_owned();
         (text("standing"), text("address"))
     }
 }
 
-/// An address of this machine that nobody else uses: loopback has many.
+/// A loopback address that nothing else uses.
 fn address() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(1);
     let (number, process) = (COUNT.fetch_add(1, Ordering::Relaxed), std::process::id());
     format!("127.{}.{}.{}:8642", 1 + process / 250 % 250, 1 + process % 250, 1 + number % 250)
 }
 
-/// Where a client is sent.
+/// The redirect target of a client.
 fn location(reply: &Reply) -> &str {
     assert_eq!(reply.status, 302, "{}", reply.text());
     assert_eq!(reply.header("cache-control"), "no-store");
@@ -134,7 +138,7 @@ fn location(reply: &Reply) -> &str {
     location
 }
 
-/// Goes where it is sent.
+/// Follows the redirect.
 fn follow(reply: &Reply) -> Reply {
     let (at, path) = location(reply).strip_prefix("http://").unwrap().split_once('/').unwrap();
     let found = ask(at, "GET", &format!("/{path}"), "", b"");
@@ -142,7 +146,7 @@ fn follow(reply: &Reply) -> Reply {
     found
 }
 
-/// The value of a figure, or nothing.
+/// The value of a metric, if present.
 fn figure(server: &Server, name: &str) -> String {
     let text = server.get("/metrics").text();
     let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -1,5 +1,5 @@
-//! `docs/decisions-on-the-standard.md` has every decision, and `docs/standard.md`, the checklist,
-//! cannot go stale.
+//! `docs/decisions-on-the-standard.md` is complete, and the checklist `docs/standard.md` is
+//! current.
 
 mod checklist;
 mod claims;
@@ -7,7 +7,7 @@ mod claims;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The numbered decisions; there are some without a number, named after their clause.
+/// The number of numbered decisions; others are named after their clause.
 const DECISIONS: usize = 41;
 
 fn root() -> PathBuf {
@@ -18,7 +18,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join("docs").join(name)).unwrap()
 }
 
-/// The cells of the rows of all tables of a page, without headings.
+/// The cells of all table rows of a page, without headings.
 fn cells(page: &str) -> Vec<Vec<String>> {
     let row = |line: &str| {
         let line = line.trim().strip_prefix('|')?.strip_suffix('|')?.to_owned();
@@ -28,7 +28,7 @@ fn cells(page: &str) -> Vec<Vec<String>> {
     rows.filter(|cells| cells[0] != "#" && !cells[0].starts_with("---")).collect()
 }
 
-/// What the decisions are called: `D1`, or the clause that has one without a number.
+/// The names of the decisions: `D1`, or the clause of one without a number.
 pub(crate) fn decisions() -> Vec<String> {
     cells(&page("decisions-on-the-standard.md")).into_iter().map(|mut cells| cells.swap_remove(0)).collect()
 }

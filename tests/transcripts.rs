@@ -1,7 +1,9 @@
-//! Every `console` block of the README, of `docs/` and of `tests/transcripts/` is run and must print what it shows.
+//! Every `console` block of the README, of `docs/` and of `tests/transcripts/` is run and must
+//! print what it shows.
 //!
-//! A line that begins with `$ ` is given to a shell that finds the built `ibi` and the repository; what follows is
-//! its output, standard error included; `? 1` at the end is an exit status other than 0.
+//! A line that begins with `$ ` is run by a shell, in the repository, with the built `ibi` on its
+//! path. The lines after it are its output, including standard error; `? 1` at the end is an exit
+//! status other than 0.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,22 +22,22 @@ fn documents_show_what_happens() {
         let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         pages.extend(entries.filter(|path| path.extension().is_some_and(|kind| kind == "md")));
     }
-    forget_the_tour();
+    remove_tour_data();
     let mut commands = 0;
     for page in pages {
-        for step in steps(&fs::read_to_string(&page).unwrap()) {
+        for step in console_steps(&fs::read_to_string(&page).unwrap()) {
             assert_eq!(run(&step.command), step.shown, "{}: $ {}", page.display(), step.command);
             commands += 1;
         }
     }
-    forget_the_tour();
+    remove_tour_data();
     assert!(commands > 10, "only {commands} commands were found");
 }
 
-/// The README starts prefixes in folders of their own; nobody may find them there the second time.
-fn forget_the_tour() {
-    let _ = fs::remove_file("/tmp/ibi-keeping-hello.txt");
-    for (data, machine) in [("/tmp/ibi-tour", "trying"), ("/tmp/ibi-keeping", "keeping")] {
+/// Removes the data folders of the README's tour and the locks of their prefixes.
+fn remove_tour_data() {
+    let _ = fs::remove_file("/tmp/ibi-hello.txt");
+    for (data, machine) in [("/tmp/ibi-tour", "tour"), ("/tmp/ibi-store", "store")] {
         let _ = fs::remove_dir_all(data);
         for folder in ["/run/lock", "/var/tmp"] {
             let _ = fs::remove_file(format!("{folder}/ibi-readme.test+{machine}"));
@@ -48,7 +50,7 @@ struct Step {
     shown: String,
 }
 
-fn steps(page: &str) -> Vec<Step> {
+fn console_steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut inside = false;
     for line in page.lines() {
@@ -58,7 +60,7 @@ fn steps(page: &str) -> Vec<Step> {
             steps.push(Step { command: command.to_owned(), shown: String::new() });
         } else if inside {
             let step = steps.last_mut().unwrap();
-            // A command goes on after a backslash.
+            // A backslash continues a command.
             if step.shown.is_empty() && step.command.ends_with('\\') {
                 step.command = format!("{}\n{line}", step.command);
             } else {

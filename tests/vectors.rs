@@ -1,4 +1,4 @@
-//! The norm's worked examples through the built binary.
+//! The standard's worked examples through the built binary.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn text<'a>(row: &'a Value, name: &str) -> &'a str {
     row[name].as_str().unwrap()
 }
 
-/// Parses labels from standard input and gives one JSON object for each.
+/// Parses labels from standard input into one JSON object each.
 fn parse(labels: &[&str]) -> (i32, Vec<Value>) {
     let run = ibi_with(&["id", "parse", "--json"], (labels.join("\n") + "\n").as_bytes());
     let records = run.json();
@@ -125,7 +125,7 @@ fn d35_links_are_read_and_d34_long_years_refused_as_such() {
         ibi(&["id", "parse", "--json", "http://urlib.net/8JMKD3MGP8W/34PGVBS", "http://", "mailto:a@b.br"]);
     let errors: Vec<_> = run.json().iter().map(|record| record["error"]["position"].as_u64()).collect();
     assert_eq!((run.status, errors), (1, vec![Some(33), Some(7), Some(0)]), "{}", run.stdout);
-    // Clause 1.4: a label with something behind it is no label, and no link.
+    // Clause 1.4: a label with trailing text is neither a label nor a link.
     let run = ibi(&["id", "parse", "--json", "8JMKD3MGP8W/34PGRBS/doc", "8JMKD3MGP8W/34PGRBS!"]);
     assert!(run.json().iter().all(|record| record["valid"] == false), "{}", run.stdout);
     let run = ibi(&["id", "parse", "--json", "sid.inpe.br/mtc-m18/12010/08.25.12.38"]);

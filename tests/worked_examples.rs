@@ -19,11 +19,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// How many rows each document has: 000 is the report of 2011, 001 and 002 are its drafts, 003 is
-/// resolution, 004 is RTC-10-I.
+/// The number of rows of each document: 000 is the report of 2011, 001 and 002 are its drafts, 003
+/// is resolution, 004 is RTC-10-I.
 const ROWS: [(&str, usize); 5] = [("000", 10), ("001", 5), ("002", 5), ("003", 50), ("004", 10)];
 
-/// What rows are run against, made when the first of them needs it, and stopped at the end.
+/// The servers that rows are run against, started when the first row needs them, and stopped at the
+/// end.
 #[derive(Default)]
 struct WorkedWorld {
     urls: OnceCell<urls::UrlWorld>,
@@ -38,7 +39,7 @@ struct ExampleRow {
     kind: String,
     input: Value,
     expected: Value,
-    /// What comes out instead, of those parts of `expected` that differ.
+    /// The differing parts of `expected`, as `ibi` gives them.
     ours: Value,
     decisions: Vec<String>,
 }
@@ -52,7 +53,7 @@ impl ExampleRow {
         format!("{} {}", self.seed, self.place)
     }
 
-    /// What has to come out.
+    /// The expected result.
     fn wanted(&self) -> Value {
         let mut wanted = self.expected.clone();
         if !self.ours.is_null() {
@@ -133,7 +134,7 @@ fn every_worked_example_comes_out_or_differs_by_a_decision() {
     assert!(wrong.is_empty(), "{} of 80:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The control: what is planted into one leaf of an expectation after the other must be found out.
+/// The control: a change planted into each leaf of an expectation must be detected.
 fn blind_spots<'a>(wanted: &'a Value, found: &'a Value) -> impl Iterator<Item = String> + 'a {
     leaves(wanted, String::new()).into_iter().filter(move |leaf| {
         let mut planted = wanted.clone();
@@ -143,7 +144,7 @@ fn blind_spots<'a>(wanted: &'a Value, found: &'a Value) -> impl Iterator<Item = 
     })
 }
 
-/// The pointers (RFC 6901) of all values that hold no others.
+/// The pointers (RFC 6901) of all leaf values.
 fn leaves(value: &Value, at: String) -> Vec<String> {
     let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
     match value {
@@ -158,7 +159,7 @@ fn leaves(value: &Value, at: String) -> Vec<String> {
     }
 }
 
-/// Where something is not as expected: members that are not expected do not count, all else does.
+/// The differences from the expectation: additional members are ignored, everything else counts.
 fn difference(expected: &Value, found: &Value) -> Option<String> {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => expected.iter().find_map(|(name, value)| {
@@ -214,7 +215,7 @@ fn rows() -> Vec<ExampleRow> {
     rows.iter().map(row).collect()
 }
 
-/// A value, with `{"from": "FILE#POINTER"}` replaced by what stands there: other tests use the same
+/// A value, with `{"from": "FILE#POINTER"}` replaced by the value there: other tests share the
 /// data.
 fn looked_up(value: &Value) -> Value {
     match value {
@@ -234,7 +235,7 @@ fn looked_up(value: &Value) -> Value {
     }
 }
 
-/// Puts values in the place of others, member by member; `null` says that there is none.
+/// Replaces values member by member; `null` removes one.
 fn replace(value: &mut Value, instead: &Value) {
     match (value, instead) {
         (Value::Object(value), Value::Object(instead)) => {
@@ -251,7 +252,7 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// An object of what a function gives for each of some texts.
+/// An object with the result of a function for each of some texts.
 fn each(texts: &[&str], mut gives: impl FnMut(&str) -> Value) -> Value {
     let all: BTreeMap<&str, Value> = texts.iter().map(|text| (*text, gives(text))).collect();
     serde_json::to_value(all).unwrap()

@@ -2,7 +2,8 @@
 
 use ibi_id::{Host, IbipPrefix, RepositoryPrefix};
 
-/// Labels as the field has them: IPv4 with port 800, hosts of three to five words, whole seconds of 2009 to 2026.
+/// Labels as the field has them: IPv4 with port 800, hosts of three to five words, whole seconds of
+/// 2009 to 2026.
 pub struct Inputs {
     pub uuids: Vec<String>,
     pub ulids: Vec<ulid::Ulid>,

@@ -1,15 +1,19 @@
 //! Speed as ratios against named peers, in one run. `benches/run` calls this.
 //!
-//! - `ibi-benches ids`: each operation on labels beside its peer of the `uuid` or `ulid` crate, in turns; the median
-//!   of the ratios is judged.
-//! - `ibi-benches count OPERATION ROUNDS`: one operation so often that valgrind can count its instructions.
-//! - `ibi-benches mint FOLDER`: minting in a folder on a disk, beside a bare loop of append and fdatasync there.
-//! - `ibi-benches archive FOLDER IBI [NAME]`: the built binary keeping items on that disk, beside hashing, copying, syncing,
-//!   selecting and walking without it.
-//! - `ibi-benches online FOLDER IBI [NAME]`: the built binary on line, on one core, asked from the other, beside bare hyper
-//!   and nginx.
-//! - `ibi-benches resolve FOLDER`: resolving over 1, 10 and 100 Archives, beside a bare hyper connection to each.
-//! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading its answer.
+//! - `ibi-benches ids`: each operation on labels beside its peer of the `uuid` or `ulid` crate, in
+//!   turns; the median of the ratios is judged.
+//! - `ibi-benches count OPERATION ROUNDS`: one operation so often that valgrind can count its
+//!   instructions.
+//! - `ibi-benches mint FOLDER`: minting in a folder on a disk, beside a bare loop of append and
+//!   fdatasync there.
+//! - `ibi-benches archive FOLDER IBI [NAME]`: the built binary keeping items on that disk, beside
+//!   hashing, copying, syncing, selecting and walking without it.
+//! - `ibi-benches online FOLDER IBI [NAME]`: the built binary online, on one core, asked from the
+//!   other, beside bare hyper and nginx.
+//! - `ibi-benches resolve FOLDER`: resolving over 1, 10 and 100 Archives, beside a bare hyper
+//!   connection to each.
+//! - `ibi-benches json IBI`: the built binary reading a million labels, beside `jq -c .` reading
+//!   its answer.
 
 #[cfg(feature = "all")]
 mod archive;

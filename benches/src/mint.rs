@@ -1,4 +1,5 @@
-//! Durable minting against a bare loop of one append and fdatasync a label; the generator against uuid v7.
+//! Durable minting against a bare loop of one append and fdatasync a label; the generator against
+//! uuid v7.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -8,17 +9,17 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ibi_archive::mint::clock::SystemClock;
-use ibi_archive::mint::{self, Edition, Limits, Minter, Request};
 use ibi_id::{Granularity, Host, Suffix, distributor, ibip};
+use ibi_mint::clock::SystemClock;
+use ibi_mint::{ClockLimits, DistributorEdition, MintRequest, Minter};
 
 use crate::median;
 
 const TURNS: usize = 9;
 const TURN: Duration = Duration::from_millis(700);
 const CALLERS: usize = 64;
-const ONE: Request =
-    Request { count: 1, granularity: Granularity::NANOSECOND, max_wait: Duration::from_secs(1) };
+const ONE: MintRequest =
+    MintRequest { count: 1, granularity: Granularity::NANOSECOND, max_wait: Duration::from_secs(1) };
 
 pub fn compare(folder: &str) -> ExitCode {
     let folder = Path::new(folder).join(format!("ibi-benches-{}", std::process::id()));
@@ -56,14 +57,14 @@ fn judge(name: &str, rate: f64, ratio: f64, bar: f64) -> bool {
 fn start(folder: &Path) -> Minter {
     std::fs::create_dir_all(folder).expect("room");
     let host = format!("b{}.bench.test", std::process::id());
-    let from = mint::From {
+    let from = ibi_mint::MinterConfig {
         host: Some((Host::parse(&host).expect("a host"), None)),
         ip: None,
-        edition: Edition::Rtc2015,
+        edition: DistributorEdition::Rtc2015,
         allow_private: true,
     };
-    mint::init(folder, &from, [7; 16], &SystemClock::new()).expect("a prefix of this process");
-    mint::open(folder, SystemClock::new(), Limits::default()).expect("just started")
+    ibi_mint::init(folder, &from, [7; 16], &SystemClock::new()).expect("a prefix of this process");
+    ibi_mint::open(folder, SystemClock::new(), ClockLimits::default()).expect("just started")
 }
 
 /// The least that durability costs, without any code of ours.

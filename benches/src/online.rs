@@ -1,4 +1,4 @@
-//! The Archive on line: server on one core, load on the other.
+//! The Archive online: server on one core, load on the other.
 
 mod ask;
 mod bare;

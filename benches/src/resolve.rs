@@ -1,5 +1,6 @@
-//! Resolving over N Archives on loopback, one of which holds the item: beside one bare hyper connection to each of them.
-//! The Archives are on one core, who asks on the other. All answers are taken (the original is required), as the peer does.
+//! Resolving over N Archives on loopback, one of which holds the item: beside one bare hyper
+//! connection to each of them. The Archives are on one core, who asks on the other. All answers are
+//! taken (the original is required), as the peer does.
 
 use std::convert::Infallible;
 use std::fs;
@@ -16,8 +17,10 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use ibi_protocol::analysis::AcceptedLanguages;
-use ibi_protocol::{PersistentUrl, Protocol, Registration};
-use ibi_resolver::{Asked, Health, Network, Outcome, Registry, Resolver, Settings};
+use ibi_protocol::{PersistentUrl, WireProtocol, WireRegistration};
+use ibi_resolver::{
+    ArchiveHealth, HttpTransport, Registry, ResolutionOutcome, ResolutionRequest, Resolver, ResolverSettings,
+};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::archive::{judge, median};
@@ -94,13 +97,13 @@ fn p99(mut times: Vec<Duration>) -> f64 {
     times[times.len() * 99 / 100].as_secs_f64()
 }
 
-async fn resolve_for(resolver: &Resolver<Network, Registry>, original: bool) -> Vec<Duration> {
+async fn resolve_for(resolver: &Resolver<HttpTransport, Registry>, original: bool) -> Vec<Duration> {
     let mut times = Vec::new();
     let until = Instant::now() + LONG;
     let url = PersistentUrl::parse(&format!("/{ITEM}"), None).expect("an IBI");
     while Instant::now() < until {
         let begun = Instant::now();
-        let asked = Asked {
+        let asked = ResolutionRequest {
             url: PersistentUrl { original, ..url.clone() },
             persistent: format!("http://resolver.test/{ITEM}"),
             languages: AcceptedLanguages::default(),
@@ -109,35 +112,37 @@ async fn resolve_for(resolver: &Resolver<Network, Registry>, original: bool) -> 
             goes: true,
         };
         let resolution = resolver.resolve(asked).await;
-        assert!(matches!(resolution.outcome, Outcome::Found { .. }), "{:?}", resolution.outcome);
+        assert!(matches!(resolution.outcome, ResolutionOutcome::Found { .. }), "{:?}", resolution.outcome);
         times.push(begun.elapsed());
     }
     times
 }
 
-/// A resolver that knows these Archives, all on line.
-fn resolver(folder: &Path, addresses: &[String]) -> Resolver<Network, Registry> {
+/// A resolver that knows these Archives, all online.
+fn resolver(folder: &Path, addresses: &[String]) -> Resolver<HttpTransport, Registry> {
     fs::create_dir_all(folder).expect("room for a folder");
     let service = "J8LNKB5R7W/3FUQHC5".parse().expect("a label");
-    let settings = Settings { public_url: "http://resolver.test".to_owned(), service };
+    let settings = ResolverSettings { public_url: "http://resolver.test".to_owned(), service };
     let registry = Registry::create(folder, &settings).expect("a registry");
     for (number, address) in addresses.iter().enumerate() {
         let service = service_of(number);
         let key = "1234567890".parse().expect("a key");
         registry.register(service.parse().expect("a label"), Some(key), Vec::new(), 0).expect("registered");
-        let registration = Registration {
+        let registration = WireRegistration {
             address: address.clone(),
             service,
             ip: [127, 0, 0, 1].into(),
-            protocol: Protocol::Http,
+            protocol: WireProtocol::Http,
             platform_version: "bench".to_owned(),
             email: "bench@bench.test".to_owned(),
             key: "1234567890".parse().expect("a key"),
         };
         let included = registry.include(&registration, 0).expect("included");
-        assert!(registry.confirmed(included.archive.id, included.turn, true, 0).expect("confirmed"));
+        assert!(
+            registry.record_confirmation(included.archive.id, included.turn, Ok(()), 0).expect("confirmed")
+        );
     }
-    let network = Arc::new(Network::new(true, Health::default()));
+    let network = Arc::new(HttpTransport::new(true, ArchiveHealth::default()));
     Resolver::new(network, Arc::new(registry), Arc::new(|| 0))
 }
 
@@ -186,7 +191,8 @@ impl Archives {
     }
 }
 
-/// Plays Archives, the first of which holds the item; and some that take every question and answer none.
+/// Plays Archives, the first of which holds the item; and some that take every question and answer
+/// none.
 pub fn serve(number: usize, hung: usize) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async move {
@@ -227,7 +233,8 @@ async fn accept(listener: TcpListener, body: Bytes, hung: bool) {
     }
 }
 
-/// An answer as 3.4 has it; without a key, for then there is nothing to acknowledge, as the peer does not.
+/// An answer as 3.4 has it; without a key, for then there is nothing to acknowledge, as the peer
+/// does not.
 fn held(address: &str) -> String {
     format!(
         "archiveaddress {address}\r\ncontenttype Data\r\nibi {{rep {ITEM}}}\r\nibi.archiveservice {{rep {}}}\r\n\

@@ -1,5 +1,5 @@
-//! Digits of the two opaque forms, and texts of instants: the first byte says which, the others choose digits, so
-//! that nearly every input gets as far as the arithmetic.
+//! Digits of the two opaque forms, and texts of instants: the first byte says which, the others
+//! choose digits, so that nearly every input gets as far as the arithmetic.
 #![no_main]
 
 #[path = "../../crates/ibi-id/tests/all/judge.rs"]

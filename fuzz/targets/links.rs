@@ -1,5 +1,6 @@
-//! What other Archives tell of links (`docs/formats/links.md`): reports, hints, and statements in them. Nothing panics; what
-//! passes its checks could have been written here, and comes back when it is.
+//! What other Archives tell of links (`docs/formats/links.md`): reports, hints, and statements in
+//! them. Nothing panics; what passes its checks could have been written here, and comes back when
+//! it is.
 #![no_main]
 
 use ibi_archive::links::LinkStatement;

@@ -1,18 +1,23 @@
-//! What comes in from the network: lists of pairs, messages, verbs and relations, persistent URLs, paths of files. Nothing
-//! panics, and what is read can be written and read again.
+//! What comes in from the network: lists of pairs, messages, verbs and relations, persistent URLs,
+//! paths of files. Nothing panics, and what is read can be written and read again.
 #![no_main]
 
-use ibi_protocol::analysis::{Answer, ArchiveId, Asked, Decision, MOST_ROUNDS, Said, Wanted, check, decide};
-use ibi_protocol::{FilePath, LabelLink, Limits, Pairs, PersistentUrl, Relation, Request, Verbs, words};
+use ibi_protocol::analysis::{
+    AnswerExpectation, ArchiveId, ArchiveReply, MAX_ROUNDS, RoundAnswer, RoundDecision, RoundQuery, check,
+    decide,
+};
+use ibi_protocol::{
+    FilePath, LabelLink, Pairs, PairsLimits, PersistentUrl, Relation, Verbs, WireRequest, words,
+};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok(pairs) = Pairs::read(bytes, &Limits::default()) {
+    if let Ok(pairs) = Pairs::read(bytes, &PairsLimits::default()) {
         resolve(&pairs);
         let written = pairs.to_string();
-        let again = Pairs::read(written.as_bytes(), &Limits::default()).expect("what was written");
+        let again = Pairs::read(written.as_bytes(), &PairsLimits::default()).expect("what was written");
         assert_eq!(again.to_string(), written, "a list of pairs comes back");
     }
-    if let Some((evidence, _)) = ibi_store::registry::Evidence::read(bytes, 0) {
+    if let Some((evidence, _)) = ibi_store::registry::AlertEvidence::parse_account(bytes, 0) {
         assert!(evidence.depositor.is_none_or(|name| name.len() <= 255), "bounded");
     }
     if let Ok(Some(path)) = FilePath::new(bytes) {
@@ -27,10 +32,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert_eq!(Relation::parse(&relation.to_string()).ok().as_ref(), Some(&relation));
         assert_eq!(Relation::from_modifiers(&relation.modifiers()).ok(), Some(relation));
     }
-    if let Ok(request) = Request::parse(text) {
+    if let Ok(request) = WireRequest::parse(text) {
         let query = request.to_query();
         assert_eq!(
-            Request::parse(&query).expect("what was written").to_query(),
+            WireRequest::parse(&query).expect("what was written").to_query(),
             query,
             "a message comes back"
         );
@@ -63,18 +68,26 @@ fn resolve(pairs: &Pairs) {
         "GetMetadata(oai_dc)",
         "GetTranslation GetLastEdition GetMetadata GetTranslation",
     ] {
-        let mut wanted = Wanted::new(LABEL.parse().expect("a label"));
+        let mut wanted = RoundQuery::new(LABEL.parse().expect("a label"));
         wanted.verbs = Verbs::parse(verbs).expect("verbs");
         let hosts = ["b.a.br".to_owned()];
-        let asked = Asked { label: &wanted.label, verbs: &wanted.verbs, service: &service, hosts: &hosts };
-        let said = Said::from(check(pairs, &asked));
-        let answers =
-            [Answer { archive: ArchiveId(1), said: said.clone() }, Answer { archive: ArchiveId(2), said }];
-        // The same answers again and again: a question is never repeated, and every resolution ends.
+        let asked = AnswerExpectation {
+            label: &wanted.label,
+            verbs: &wanted.verbs,
+            service: &service,
+            hosts: &hosts,
+        };
+        let said = ArchiveReply::from(check(pairs, &asked));
+        let answers = [
+            RoundAnswer { archive: ArchiveId(1), said: said.clone() },
+            RoundAnswer { archive: ArchiveId(2), said },
+        ];
+        // The same answers again and again: a question is never repeated, and every resolution
+        // ends.
         let mut decision = decide(&answers[..1], &wanted);
-        while let Decision::AskAgain(again) = &decision {
+        while let RoundDecision::AskAgain(again) = &decision {
             let next = wanted.next(again);
-            assert!(next.round <= MOST_ROUNDS, "too many rounds");
+            assert!(next.round <= MAX_ROUNDS, "too many rounds");
             assert!(
                 next.asked.len() == wanted.asked.len() || !next.asked.contains(&again.question),
                 "repeated"
@@ -82,7 +95,7 @@ fn resolve(pairs: &Pairs) {
             wanted = next;
             decision = decide(&answers, &wanted);
         }
-        if let Decision::Found(found) = decision {
+        if let RoundDecision::Found(found) = decision {
             let url = found.url.to_ascii_lowercase();
             let rest = url.strip_prefix("http://b.a.br").or(url.strip_prefix("https://b.a.br"));
             let rest = rest.expect("the Archive's own host");

@@ -1,4 +1,4 @@
-//! Items that bring labels and dates of their own (clause 2.2, 003 Example 7.8).
+//! Items that keep their existing labels and dates (clause 2.2, 003 Example 7.8).
 
 use std::fs;
 
@@ -21,11 +21,11 @@ fn metadata_keep_their_label_and_items_their_dates() {
     let metadata = folder.archive("show", &[METADATA]).json().remove(0);
     assert_eq!(metadata["contenttype"], "Metadata");
     assert_eq!(metadata["describes"], UTILITIES, "{metadata}");
-    // The tree says when the version was made here.
+    // The tree records when the version was made here.
     let inventory = folder.data().join("tree").join(UTILITIES).join("inventory.json");
     let inventory: serde_json::Value = serde_json::from_slice(&fs::read(inventory).unwrap()).unwrap();
     assert!(inventory["versions"]["v1"]["created"].as_str().unwrap() > "2026");
-    // What is made anew from the tree is the same; an update is now.
+    // A rebuilt index is the same; an update has the current time.
     assert_eq!(folder.archive("rebuild", &[]).status, 0);
     assert_eq!(folder.archive("show", &[UTILITIES]).json().remove(0)["updated"], "2014-04-04T17:39:54Z");
     let updated = folder.archive("update", &[UTILITIES, "--original", "--dc", "title=x"]).json().remove(0);
@@ -34,7 +34,7 @@ fn metadata_keep_their_label_and_items_their_dates() {
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
 
-/// Clause 1.3: a label leads to one item, also that of metadata.
+/// Clause 1.3: a label leads to one item, also a metadata label.
 #[test]
 fn a_metadata_label_is_never_used_twice() {
     let folder = Folder::new();
@@ -50,7 +50,7 @@ fn a_metadata_label_is_never_used_twice() {
             &["--label", "a.br/b/2001/01.01.00.00", "--metadata-label", "a.br/b/2001/01.01.00.00"],
             "never given",
         ),
-        (&["--metadata-label", &ahead], "was not minted here yet"),
+        (&["--metadata-label", &ahead], "but was not minted"),
         (&["--metadata-label", "x"], "is not a valid label"),
         (&["--label", "a.br/b/2001/01.01.00.00", "--created", "2999-01-01T00:00:00Z"], "in the future"),
         (&["--label", "a.br/b/2001/01.01.00.00", "--created", "yesterday"], "RFC 3339"),
@@ -82,7 +82,7 @@ fn tables_the_api_and_bags_bring_them_too() {
         (&item["metadata"]["rep"], &item["updated"]),
         (&json!(METADATA), &json!("2014-04-04T17:39:54Z"))
     );
-    let token = folder.token("depositor");
+    let token = folder.token("operator");
     let body = json!({
         "labels": ["a.br/b/2001/01.01.00.00"],
         "metadata_labels": ["a.br/b/2001/01.01.00.01"],
@@ -100,7 +100,7 @@ fn tables_the_api_and_bags_bring_them_too() {
         (&item["created"], &item["updated"]),
         (&json!("2001-01-01T00:00:00Z"), &json!("2002-01-01T00:00:00Z"))
     );
-    // A bag of ours that is brought in elsewhere under its label is the same item.
+    // A bag of ours that is deposited elsewhere under its label is the same item.
     let bag = place.join("bag").display().to_string();
     assert_eq!(folder.archive("export", &[UTILITIES, "--out", &bag]).status, 0);
     let other = Folder::new();
@@ -113,7 +113,8 @@ fn tables_the_api_and_bags_bring_them_too() {
     );
 }
 
-/// An item with dates from elsewhere is copied as any other; what was brought in lately counts as changed lately.
+/// An item with dates from elsewhere is copied like any other; a recent import counts as a recent
+/// change.
 #[test]
 fn items_with_dates_from_elsewhere_are_copied_also_by_date() {
     let folder = Folder::new();

@@ -19,7 +19,7 @@ fn import(folder: &Folder, tree: &Path, more: &[&str]) -> Run {
     folder.archive("import", &[&[&*tree.display().to_string()], more].concat())
 }
 
-/// What became of each place of the tree.
+/// The result for each place of the tree.
 fn statuses(run: &Run) -> BTreeMap<String, String> {
     let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
     run.json().iter().map(|line| (text(line, "place"), text(line, "status"))).collect()
@@ -58,14 +58,14 @@ fn a_tree_becomes_items_with_their_labels_and_nothing_is_doubled() {
     assert_eq!((&item["metadata"]["rep"], &item["language"]), (&json!(METADATA), &json!("pt")), "{item}");
     let found = folder.archive("show", &[METADATA]).json().remove(0);
     assert_eq!(found["describes"], UTILITIES, "{found}");
-    // More of the tree comes later: only that is brought in.
+    // More of the tree arrives later: only that is imported.
     write(&tree, "dpi.inpe.br/banon/1999/01.02.03.04/doc/x", b"new");
     let more = statuses(&import(&folder, &tree, &[]));
     assert_eq!(more.values().filter(|status| *status == "imported").count(), 1, "{more:?}");
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
 
-/// Clause 1.3: two repositories that are one identifier, spelled apart, are both kept.
+/// Clause 1.3: two repositories that are one identifier in two spellings are both kept.
 #[test]
 fn repositories_spelled_apart_are_both_brought_in_and_then_already_there() {
     let folder = Folder::new();
@@ -75,7 +75,7 @@ fn repositories_spelled_apart_are_both_brought_in_and_then_already_there() {
     let all = |status: &str| both.map(|item| (item.to_owned(), status.to_owned())).into_iter().collect();
     assert_eq!(statuses(&import(&folder, &tree, &[])), all("imported"));
     assert_eq!(statuses(&import(&folder, &tree, &[])), all("already"));
-    // The same item, elsewhere in one spelling only, is not a second one.
+    // The same item in another spelling elsewhere is not a second one.
     let other = folder.place.path().join("other");
     write(&other, "x.org/w/1998/08.02.08.56/doc/a", b"x");
     let run = import(&folder, &other, &[]);
@@ -137,7 +137,7 @@ fn hostile_trees_are_told_of_line_by_line() {
     // A record without files is an item, too (clause 2.2).
     let empty = folder.archive("show", &["a.br/b/2001/01.01.00.03"]).json().remove(0);
     assert_eq!(empty["files"], json!([]), "{empty}");
-    // What cannot be read is told of, unless who runs this may read all.
+    // Unreadable places are reported, unless the tests run as a user who can read everything.
     let closed = tree.join("a.br");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&closed).is_err() {
@@ -161,13 +161,13 @@ fn originals_need_a_resolver_to_ask() {
     let tree = folder.place.path().join("col");
     tree_of_the_founding_documents(&tree);
     assert_eq!(import(&folder, &tree, &["--original"]).status, 2);
-    // One that is not there has said nothing: nothing is declared.
+    // An unreachable resolver confirms nothing: nothing is declared.
     let run = import(&folder, &tree, &["--original", "--resolver", "http://127.0.0.1:1"]);
     assert_eq!(run.status, 1);
     assert!(run.json().iter().all(|line| line["status"] == "refused"), "{}", run.stdout);
 }
 
-/// Killed again and again, and run again: everything is there, and nothing twice.
+/// Killed repeatedly and rerun: everything is imported, and nothing twice.
 #[test]
 fn a_killed_import_is_resumed() {
     let folder = Folder::new();
@@ -200,8 +200,8 @@ fn a_killed_import_is_resumed() {
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
 
-/// Clause 2.2: metadata that come after their item are taken over, and nothing is said to be here
-/// that is not.
+/// Clause 2.2: metadata that arrive after their item are applied, and nothing is reported that is
+/// not here.
 #[test]
 fn metadata_that_come_later_are_taken_over() {
     let folder = Folder::new();
@@ -240,7 +240,7 @@ fn metadata_that_come_later_are_taken_over() {
     assert_eq!((run.status, statuses_of(&run, label).as_deref()), (0, Some("described")), "{}", run.stdout);
     assert!(folder.archive("show", &[OAI]).json().remove(0).to_string().contains("\"OAI\""));
     assert_eq!(statuses_of(&import(&folder, &other, &[]), label).as_deref(), Some("already"));
-    // Metadata that somebody wrote are never replaced: it is said.
+    // Metadata that somebody wrote are never replaced, and that is reported.
     let (third, label) = (folder.place.path().join("third"), "sid.inpe.br/mtc-m18/2009/07.21.13.25");
     write(&third, &format!("{label}/doc/oai_dc.xml"), record("Other", OAI).as_bytes());
     let run = import(&folder, &third, &[]);
@@ -265,14 +265,14 @@ fn a_conflict_of_labels_is_refused_in_every_run() {
         assert_eq!(statuses_of(&run, lower).as_deref(), Some("refused"), "{round}: {}", run.stdout);
         assert_eq!(run.status, 1);
     }
-    // By itself: the same files are the same item, others are not.
+    // By itself: equal files are the same item, others are not.
     let other = folder.place.path().join("other");
     write(&other, &format!("{lower}/doc/a"), b"one");
     assert_eq!(statuses_of(&import(&folder, &other, &[]), lower).as_deref(), Some("already"));
     write(&other, &format!("{lower}/doc/a"), b"two");
     let run = import(&folder, &other, &[]);
     assert_eq!(statuses_of(&run, lower).as_deref(), Some("refused"), "{}", run.stdout);
-    // The label of metadata is no item's.
+    // A metadata label is not the label of an item.
     let item = folder.archive("show", &[upper]).json().remove(0);
     let metadata = item["metadata"]["rep"].as_str().unwrap();
     write(&other, &format!("{metadata}/doc/a"), b"x");
@@ -291,7 +291,11 @@ fn a_tree_that_is_begun_too_deep_is_told_where_it_begins() {
         let run = import(&folder, within, &[]);
         assert_eq!(run.status, 1, "{}: {}", within.display(), run.stderr);
         let beginning = tree.canonicalize().unwrap().display().to_string();
-        assert!(run.stderr.contains("Begin higher") && run.stderr.contains(&beginning), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("Start with the folder") && run.stderr.contains(&beginning),
+            "{}",
+            run.stderr
+        );
     }
     assert_eq!(import(&folder, &tree, &[]).status, 0);
 }

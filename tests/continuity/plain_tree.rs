@@ -12,7 +12,7 @@ fn lay(folder: &Folder, out: &Path, more: &[&str]) -> Run {
     folder.archive("plain-tree", &[&["--out", &*out.display().to_string()], more].concat())
 }
 
-/// What was done, item by item.
+/// The changes, item by item.
 fn changes(run: &Run) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     run.json().iter().map(|line| (text(&line["item"]), text(&line["status"]))).collect()
@@ -44,14 +44,14 @@ fn relative_links_of_the_founding_documents_work_on_disk() {
     assert_eq!(fs::read(script.parent().unwrap().join(link)).unwrap(), b"puts found");
     assert!(out.join("8JMKD3MGP8W/34PGRBS/doc/d.txt").is_file(), "two folders, as the label is spelled");
     assert_eq!(changes(&lay(&folder, &out, &[])), [], "nothing is done twice");
-    // As `docs/formats/plain-tree.md` has it.
+    // As documented in `docs/formats/plain-tree.md`.
     let of = fs::read_to_string(out.join(".ibi-plain-tree/of")).unwrap();
     assert_eq!(of, format!("ibi plain tree, format 1\nservice {}\n", folder.service));
     let stamp = fs::read_to_string(out.join(UTILITIES).join(".ibi-plain")).unwrap();
     let sidecar = folder.data().join("tree").join(UTILITIES).join("inventory.json.sha512");
     let digest = fs::read_to_string(sidecar).unwrap();
     assert_eq!(stamp, format!("{UTILITIES}\nv1 {}\n", &digest[..32]));
-    // Writing into the plain tree leaves the Archive as it is.
+    // Writing into the plain tree does not change the Archive.
     fs::write(out.join(UTILITIES).join("doc/utilities1.tcl"), "spoilt").unwrap();
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
@@ -86,8 +86,8 @@ fn the_newest_version_is_laid_out_and_what_is_removed_or_closed_vanishes() {
     assert_eq!(file(&closed, b"c"), None);
 }
 
-/// What a killed run left aside is thrown away, and an item that it had not put in place is laid
-/// out again.
+/// The leftovers of a killed run are deleted, and an item that it had not put in place is written
+/// again.
 #[test]
 fn an_interrupted_run_is_resumed() {
     let folder = Folder::new();
@@ -119,7 +119,7 @@ fn folders_of_others_are_left_alone() {
     assert_eq!(lay(&folder, &out, &[]).status, 0);
     let other = Folder::new();
     assert!(lay(&other, &out, &[]).stderr.contains("of another Archive"));
-    // A folder that somebody put where an item belongs is told of, and stays.
+    // A foreign folder in the place of an item is reported, and stays.
     fs::remove_dir_all(out.join(&item)).unwrap();
     fs::create_dir(out.join(&item)).unwrap();
     fs::write(out.join(&item).join("mine"), "").unwrap();
@@ -128,7 +128,7 @@ fn folders_of_others_are_left_alone() {
     assert!(out.join(&item).join("mine").is_file());
 }
 
-/// Hard links are made on demand, and are read-only: they are the Archive's own files.
+/// Hard links are made on request, and are read-only: they are the Archive's own files.
 #[test]
 fn hard_links_are_read_only() {
     use std::os::unix::fs::MetadataExt as _;
@@ -148,7 +148,7 @@ fn hard_links_are_read_only() {
     assert_eq!(fs::read(out.join(&item).join("doc/a")).unwrap(), b"two");
 }
 
-/// A damaged file is not laid out: what was there stays.
+/// A damaged file is not written: the previous one stays.
 #[test]
 fn damage_is_not_passed_on() {
     let folder = Folder::new();
@@ -192,8 +192,7 @@ fn it_is_kept_up_to_date_while_it_is_watched() {
     assert!(second.stderr.contains("another process works on the plain tree"), "{}", second.stderr);
 }
 
-/// Killed at any moment, an item is there in one version, wholly; and running it again brings it up
-/// to date.
+/// Killed at any moment, an item is complete in one version; a rerun updates it.
 #[test]
 fn killed_at_any_moment_each_item_is_whole() {
     let folder = Folder::new();
@@ -221,8 +220,8 @@ fn killed_at_any_moment_each_item_is_whole() {
     }
 }
 
-/// 003 Example 7.8: metadata are a repository of their own. Laid out and brought in elsewhere, an
-/// item keeps title, language and the label of its metadata; one that leads to a URL stays away.
+/// 003 Example 7.8: metadata are a repository of their own. After a round trip through a plain
+/// tree, an item keeps its title, language and metadata label; one with a target URL is left out.
 #[test]
 fn a_plain_tree_brought_in_elsewhere_keeps_the_metadata() {
     let folder = Folder::new();
@@ -253,11 +252,11 @@ fn a_plain_tree_brought_in_elsewhere_keeps_the_metadata() {
     assert_eq!(there["metadata"]["rep"], *metadata);
     assert_eq!((&there["language"], &there["state"]), (&"pt-BR".into(), &"Copy".into()), "{there}");
     assert!(there.to_string().contains("Livro & mapa"), "{there}");
-    // What is here already has its metadata: nothing is done.
+    // An item that is here already has its metadata: nothing is done.
     let own = folder.archive("import", &[&place]);
     assert_eq!((own.status, &own.json()[0]["status"]), (0, &"already".into()), "{}", own.stdout);
     assert_eq!(own.json()[0]["metadata"], *metadata);
-    // The metadata go with the item, also when that is dropped.
+    // The metadata are removed with the item, also when it is dropped.
     let second = other.place.path().join("plain");
     assert_eq!(lay(&other, &second, &[]).status, 0);
     assert!(second.join(&metadata).join("doc/oai_dc.xml").is_file());

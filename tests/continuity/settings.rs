@@ -1,4 +1,4 @@
-//! Settings of the Archive and its minter, and what `init` says of hosts.
+//! Settings of the Archive and its minter, and the checks of hosts at `init`.
 
 use serde_json::json;
 
@@ -13,8 +13,8 @@ fn settings(folder: &Folder, more: &[&str]) -> serde_json::Value {
     run.json().remove(0)
 }
 
-/// Clause 2: an Archive that goes on keeps the labels of its service, of any form, under any
-/// prefix.
+/// Clause 2: an Archive that continues another keeps the labels of its service, of any form, under
+/// any prefix.
 #[test]
 fn an_archive_goes_on_under_its_own_service() {
     for labels in [
@@ -56,11 +56,19 @@ fn labels_that_cannot_be_a_service_are_refused_before_anything_is_made() {
     };
     assert_eq!(init(&["--service", "nonsense"]).status, 2);
     assert!(!place.path().join("data").exists());
+    let twice = init(&["--service", SERVICE, "--service-metadata", &SERVICE.replace("m21/", "m21@80/")]);
+    assert!(
+        twice.status == 2 && twice.stderr.contains("is named twice"),
+        "{} {}",
+        twice.status,
+        twice.stderr
+    );
+    assert!(!place.path().join("data").exists());
     let [machine, domain @ ..] = &host.split('.').collect::<Vec<_>>()[..] else { unreachable!() };
     let ahead = format!("{}/{machine}/2999/01.01.00.00", domain.join("."));
     let run = init(&["--service", &ahead]);
     assert!(run.status == 4 && run.stderr.contains("not minted here yet"), "{}", run.stderr);
-    // An earlier label under the own prefix, from before this minter, is good.
+    // An earlier label under its own prefix, from before this minter, is valid.
     let earlier = format!("{}/{machine}/2001/01.01.00.00", domain.join("."));
     let run = init(&["--service", &earlier]);
     assert_eq!(run.status, 0, "{}", run.stderr);
@@ -69,7 +77,7 @@ fn labels_that_cannot_be_a_service_are_refused_before_anything_is_made() {
     }
 }
 
-/// Clause 2: aliases of the service are the service; clause 3.4: so is what answers say of it.
+/// Clause 2: aliases of the service are the service; clause 3.4: answers use them.
 #[test]
 fn aliases_of_the_service_are_the_service_and_the_registered_label_is_told() {
     let folder = Folder::new();
@@ -94,7 +102,7 @@ fn aliases_of_the_service_are_the_service_and_the_registered_label_is_told() {
     let item = folder.deposit(&[(b"a", b"x")], &[]);
     assert_eq!(request(&item).pair("ibi.archiveservice"), format!("rep {}", folder.service));
     assert_eq!(request(&item).pair("ibi.platformsoftware"), "");
-    // A server that runs takes them over at once (003 Algorithm 2, line 9).
+    // A running server applies them at once (003 Algorithm 2, line 9).
     let software = "dpi.inpe.br/banon/1998/08.02.08.56";
     settings(&folder, &["--registered-label", alias, "--platform-software", software]);
     assert_eq!(request(&item).pair("ibi.archiveservice"), format!("rep {} ibip {alias}", folder.service));
@@ -105,8 +113,8 @@ fn aliases_of_the_service_are_the_service_and_the_registered_label_is_told() {
     assert_ne!(folder.archive("settings", &["--platform-software", "x"]).status, 0);
 }
 
-/// D37: the granularity is a setting of the minter, changed at any time; that of a call comes
-/// first.
+/// D37: the granularity is a setting of the minter, changed at any time; that of a call overrides
+/// it.
 #[test]
 fn granularity_is_a_setting_of_the_minter() {
     let folder = Folder::new();
@@ -122,9 +130,9 @@ fn granularity_is_a_setting_of_the_minter() {
     set("1");
     assert_eq!(show(), "1");
     let whole = |label: &str| label.rsplit('/').next().unwrap().split('.').count() <= 5;
-    let minted = ibi(&["mint", "--data", &data, "-n", "3"]).stdout;
-    assert!(minted.lines().count() == 3 && minted.lines().all(whole), "{minted}");
-    let labels = server.api(&token, "POST", "/labels", b"{\"count\": 2}").json()["labels"].clone();
+    let minted = ibi(&["mint", "--data", &data, "-n", "1"]).stdout;
+    assert!(minted.lines().count() == 1 && minted.lines().all(whole), "{minted}");
+    let labels = server.api(&token, "POST", "/labels", b"{\"count\": 1}").json()["labels"].clone();
     assert!(labels.as_array().unwrap().iter().all(|label| whole(label["rep"].as_str().unwrap())), "{labels}");
     let item = folder.put(&[(b"a", b"x")], &[]);
     assert!(
@@ -146,7 +154,7 @@ fn granularity_is_a_setting_of_the_minter() {
     assert!(fine.contains(&false), "{fine:?}");
     assert_eq!(server.api(&token, "POST", "/labels", b"{\"granularity\": \"0.5\"}").status, 422);
     assert_eq!(ibi(&["minter", "set", "--data", &data, "--granularity", "2"]).status, 2);
-    // It goes with a backup.
+    // A backup includes it.
     let place = folder.place.path();
     let (backup, restored) =
         (place.join("backup").display().to_string(), place.join("restored").display().to_string());
@@ -156,24 +164,24 @@ fn granularity_is_a_setting_of_the_minter() {
     assert_eq!(shown["granularity"], "1");
 }
 
-/// D36: a name that is not this machine's is warned of, without end of waiting; without one, the
+/// D36: a foreign host name causes a warning, without waiting indefinitely; without a name, the
 /// machine's is proposed.
 #[test]
 fn hosts_are_compared_with_dns_and_the_machine() {
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("data").display().to_string();
     let name = format!("n{}.no-such-name-in-dns.org.br", std::process::id());
-    // A prefix is minted under by one folder of a machine: no other run of the tests has this one.
+    // Only one folder of a machine mints under a prefix: no other run of the tests uses this one.
     let process = std::process::id();
     let ip = format!("8.{}.{}.8", 1 + process / 250 % 250, 1 + process % 250);
-    // DNS is not waited for without end.
+    // DNS lookups time out.
     let init = format!("timeout 20 {IBI} minter init --data '{data}' --host {name} --ip {ip}");
     let output = std::process::Command::new("sh").args(["-c", &init]).output().unwrap();
     let (status, said) = (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned());
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("warning: ") && said.contains(&name), "{said}");
     assert!(said.contains(&format!("no interface of this machine has {ip}")), "{said}");
-    // A server says it again when it starts.
+    // A server repeats the warning when it starts.
     let data_of_archive = place.path().join("archive").display().to_string();
     let archive_name = format!("a{name}");
     let started = ibi(&["archive", "init", "--data", &data_of_archive, "--host", &archive_name]);
@@ -204,6 +212,6 @@ fn hosts_are_compared_with_dns_and_the_machine() {
         assert_eq!(run.status, 2);
         assert!(run.stderr.contains("--host NAME"), "{}", run.stderr);
         let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_lowercase();
-        assert!(run.stderr.contains(&format!("This machine calls itself {own}")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("This machine is called {own}")), "{}", run.stderr);
     }
 }

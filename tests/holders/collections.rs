@@ -1,4 +1,4 @@
-//! Whole collections: copied by prefix, date and list, and brought up to date, by commands and over the API.
+//! Whole collections: copied by prefix, date and list, and refreshed, by commands and over the API.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -38,10 +38,10 @@ fn collections_come_by_prefix_date_and_list() {
     assert_eq!(audited.status, 0, "{}", audited.stdout);
 }
 
-/// What each line of an answer tells; its items in order of their labels.
+/// The lines of a response; its items in order of their labels.
 fn told(holder: &Holder, path: &str, body: &Value) -> Vec<(String, String)> {
-    let answer =
-        holder.server.api(&holder.folder.token("operator"), "POST", path, body.to_string().as_bytes());
+    let token = holder.folder.token("operator");
+    let answer = holder.server.api(&token, "POST", path, body.to_string().as_bytes());
     assert_eq!((answer.status, answer.header("content-type")), (200, "application/x-ndjson"));
     let text = answer.text();
     // Each line is a chunk of its own.
@@ -72,9 +72,9 @@ fn collections_come_over_the_api_too() {
     assert!(reps.iter().all(|rep| byte_equal(&here.tree(rep), &there.tree(rep))));
     let since = told(&there, "/copy", &json!({ "from": here.url(), "since": "2001-01-01" }));
     assert_eq!(since, each(&["equal"; 4]));
-    let by = there.shown(&reps[1])["history"].as_array().unwrap().last().unwrap()["by"].clone();
-    assert_eq!(by, "operator", "who, and from where");
-    // What is not there is told of in its line, and the others come.
+    let by = there.shown(&reps[0])["history"].as_array().unwrap().last().unwrap()["by"].clone();
+    assert_eq!(by, "librarian", "who, and from where");
+    // A missing item is reported in its line, and the others are copied.
     let unknown =
         told(&there, "/copy", &json!({ "from": here.url(), "items": ["a.b/c/2001/01.01.01.01", reps[2]] }));
     assert_eq!(unknown[1].1, "equal");
@@ -110,7 +110,7 @@ fn collections_that_are_not_said_or_not_there_are_refused() {
     assert_eq!(holder.server.api(&depositor, "POST", "/refresh", b"{}").problem(), 403);
 }
 
-/// The exit status tells who is not there (try again) from what is not there.
+/// The exit status distinguishes an unreachable Archive (retry) from a missing item.
 #[test]
 fn a_source_that_does_not_answer_is_told_by_the_status() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -131,7 +131,7 @@ fn a_source_that_does_not_answer_is_told_by_the_status() {
     assert_eq!(unknown.status, 1, "{}", unknown.stderr);
 }
 
-/// What is closed is told of, and keeps nothing else from coming.
+/// A closed item is reported, and does not stop the others.
 #[test]
 fn a_closed_item_that_comes_first_keeps_no_other_from_coming() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -147,7 +147,7 @@ fn a_closed_item_that_comes_first_keeps_no_other_from_coming() {
     assert_eq!(there.state(&open), "Copy");
 }
 
-/// Nothing grows for ever, whatever an Archive lists.
+/// Memory is bounded, whatever an Archive lists.
 #[test]
 fn a_list_that_goes_in_a_circle_is_refused() {
     let lists = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -168,7 +168,7 @@ fn a_list_that_goes_in_a_circle_is_refused() {
     assert!(copied.stderr.contains("its list goes back to a/b"), "{}", copied.stderr);
 }
 
-/// What nobody goes on with does not fill the disk for ever.
+/// Abandoned fetches do not fill the disk.
 #[test]
 fn parts_of_copies_that_were_left_alone_are_thrown_away() {
     let holder = Holder::new();

@@ -1,4 +1,4 @@
-//! What an audit between holders finds besides damage.
+//! Findings of an audit between holders, other than damage.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::binary::{Run, ibi};
 use crate::online::filter;
 use crate::online::server::Server;
 
-/// Clause 2.1, threats S7 and S8: one Original in the world, and versions that are the same wherever they are.
+/// Clause 2.1, threats S7 and S8: one Original worldwide, and equal versions at all holders.
 #[test]
 fn two_originals_and_versions_that_differ_are_an_alarm() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -21,7 +21,7 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     assert_eq!((&holder["state"], &holder["equal"]), (&"Copy".into(), &false.into()));
     let refused = there.run("update", &[&rep, "--original"]);
     assert_eq!(refused.status, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("says that it has the Original"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("claims the Original"), "{}", refused.stderr);
     there.does("update", &[&rep, "--original", "--yes"]);
     let alarmed = |run: &Run| {
         assert_eq!(run.status, 1, "{}", run.stderr);
@@ -32,18 +32,19 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     assert_eq!(two.len(), 1, "{two:?}");
     let expected = format!("this Archive and {} say that they have the Original of {rep}", there.url());
     assert!(two[0].starts_with(&expected), "{two:?}");
-    // One Archive is one, by whatever address, and this one is not another.
+    // An Archive is identified across addresses, and this one is not another.
     let [other, itself] = [&there, &here].map(|holder| holder.url().replace("127.0.0.1", "localhost"));
     let once = here.run("audit", &[&rep, "--with", &there.url(), "--with", &other, "--with", &itself]);
     assert_eq!((alarmed(&once), once.json()[0]["holders"].as_array().unwrap().len()), (two, 1));
-    // Another second version there, and a third one here: neither number nor state tells.
+    // A different second version there, and a third one here: neither number nor state shows it.
     there.does("update", &[&rep, "--dc", "title=Zwei"]);
     here.does("update", &[&rep, "--dc", "title=Three"]);
     let both = alarmed(&audit());
     assert_eq!(both.len(), 2, "{both:?}");
     assert!(both[0].contains(&format!("has another version 2 of {rep} than was ever here")), "{both:?}");
     assert_eq!(here.shown(&rep)["version"], 3, "nothing is overwritten");
-    // Their operators have found out who has it: the one of the earlier epoch yields, and the other one cannot.
+    // The operators have settled who has it: the one of the earlier epoch yields, and the other
+    // cannot.
     let there_too = there.run("refresh", &[&rep, "--from", &here.url(), "--overwrite"]);
     assert_eq!((there_too.status, &there_too.json()[0]["found"]), (1, &"conflict".into()));
     let yields = here.run("refresh", &[&rep, "--from", &there.url(), "--overwrite"]);
@@ -55,14 +56,15 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     assert_eq!(audit().status, 0);
 }
 
-/// Clause 2.2: of two Originals the one of the earlier epoch does not yield before the other has what is here alone.
+/// Clause 2.2: of two Originals, the one of the earlier epoch does not yield before the other has
+/// the versions that exist only here.
 #[test]
 fn no_version_is_lost_when_one_of_two_originals_yields() {
     let (here, there, third) = (Holder::new(), Holder::new(), Holder::new());
     let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
     there.does("copy", &[&rep, "--from", &here.url()]);
     for (giver, taker) in [(&here, &third), (&third, &here)] {
-        giver.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &taker.token_file("holder")]);
+        giver.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &taker.takes_from(giver)]);
     }
     there.does("update", &[&rep, "--original", "--yes"]);
     there.does("update", &[&rep, "--dc", "title=Two"]);
@@ -84,7 +86,7 @@ fn no_version_is_lost_when_one_of_two_originals_yields() {
     assert_eq!(here.run("audit", &[&rep, "--with", &there.url()]).status, 0);
 }
 
-/// Threat S5: what another Archive's inventory promises is not what its disk has; every byte is read, there too.
+/// Threat S5: another Archive's inventory may differ from its disk; every byte is read there, too.
 #[test]
 fn damage_at_another_holder_is_an_alarm() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -96,7 +98,7 @@ fn damage_at_another_holder_is_an_alarm() {
     let holder = whole.json()[0]["holders"][0].clone();
     assert_eq!((whole.status, &holder["equal"]), (0, &true.into()), "{}", whole.stderr);
     assert!(holder.get("damaged").is_none() && holder.get("unread").is_none(), "{holder}");
-    // In its last block; a small file; one that is gone.
+    // In its last block; a small file; one that is missing.
     let content = there.tree(&rep).join("v1/content");
     let mut flipped = large;
     *flipped.last_mut().unwrap() ^= 1;
@@ -113,7 +115,7 @@ fn damage_at_another_holder_is_an_alarm() {
         assert_eq!(report["holders"][0]["damaged"], serde_json::json!([name]), "{report}");
         let alarm = report["alarms"][0].as_str().unwrap();
         assert!(alarm.starts_with(&format!("{name} of {rep} is damaged or missing at")), "{alarm}");
-        assert!(run.stderr.contains("0 wrong here"), "{}", run.stderr);
+        assert!(run.stderr.contains("0 findings here"), "{}", run.stderr);
         fs::write(&path, good).unwrap();
     }
     let inventory = there.tree(&rep).join("inventory.json");
@@ -123,7 +125,8 @@ fn damage_at_another_holder_is_an_alarm() {
     assert!(lost.stderr.contains("ALARM: the object of"), "{}", lost.stderr);
 }
 
-/// Clause 2.1: what was deposited after a backup, and lives on at a Copy only, is told of and can be brought home.
+/// Clause 2.1: a deposit after a backup, which exists only in a Copy, is reported and can be
+/// fetched back.
 #[test]
 fn an_original_that_lacks_versions_of_its_copy_says_so_and_gets_them() {
     let (mut here, there) = (Holder::new(), Holder::new());
@@ -156,8 +159,8 @@ fn an_original_that_lacks_versions_of_its_copy_says_so_and_gets_them() {
     assert!(archive("rebuild", &[]).stdout.contains("adopted\":[]"));
 }
 
-/// Threat S5: an inventory that was changed together with what it tells of, and with its digests, is found out by the journal;
-/// all of it is put right at once, and `rebuild` believes nobody else.
+/// Threat S5: the journal reveals an inventory that was changed together with its files and
+/// digests; all of it is repaired at once, and `rebuild` trusts nothing else.
 #[test]
 fn what_was_changed_with_its_inventories_is_put_right_as_a_whole() {
     let (here, there) = (Holder::new(), Holder::new());
@@ -176,7 +179,7 @@ fn what_was_changed_with_its_inventories_is_put_right_as_a_whole() {
             fs::write(folder.join("inventory.json.sha512"), sidecar).unwrap();
         }
     };
-    // Of the version alone: the object's own tells.
+    // Of the version only: the object's own inventory shows it.
     forge(&["v1"]);
     let found = here.run("audit", &[&rep]);
     assert_eq!(found.status, 1, "{}", found.stdout);
@@ -196,7 +199,8 @@ fn what_was_changed_with_its_inventories_is_put_right_as_a_whole() {
     assert_eq!((here.state(&rep).as_str(), here.run("audit", &[]).status), ("Original", 0));
 }
 
-/// What was acknowledged had happened, though its object be lost and the index made anew: it comes back as what it was.
+/// An acknowledged deposit whose object was lost, with a rebuilt index, is restored in its former
+/// state.
 #[test]
 fn an_object_that_is_lost_before_a_rebuild_comes_back_as_the_original() {
     let (mut here, there) = (Holder::new(), Holder::new());
@@ -219,7 +223,7 @@ fn an_object_that_is_lost_before_a_rebuild_comes_back_as_the_original() {
         assert_eq!(here.state(&rep), "Original");
         assert!(byte_equal(&here.tree(&rep), &there.tree(&rep)));
     }
-    // Whether there is another Original is not known while its source is down.
+    // Whether there is another Original is unknown while its source is down.
     here.server.signal("-KILL");
     here.server.end();
     let unsure = there.run("update", &[&rep, "--original"]);

@@ -1,4 +1,5 @@
-//! Who gives is asked: a token of a holder makes no second Original, and nobody else keeps a hand-over waiting.
+//! A taker asks the giver: a `holder` token cannot create a second Original, and nobody else can
+//! delay a hand-over.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -10,7 +11,7 @@ use super::{Holder, Promising};
 use crate::online::client::{Reply, exchange};
 use crate::online::until;
 
-/// What somebody with a token of the role `holder` says.
+/// Messages of somebody with a token of the role `holder`.
 fn says(to: &Holder, token: &str, rep: &str, message: &Value) -> Reply {
     to.server.api(token, "POST", &format!("/items/{rep}/handover"), message.to_string().as_bytes())
 }
@@ -20,7 +21,8 @@ fn inventory(of: &Holder, rep: &str) -> String {
     held["inventory"].as_str().unwrap()[..32].to_owned()
 }
 
-/// Threat S8, clause 2.1: all that is in a grant is public, so that only who grants can tell.
+/// Threat S8, clause 2.1: everything in a grant is public, so only the granting Archive can confirm
+/// it.
 #[test]
 fn a_grant_that_its_giver_knows_nothing_of_makes_no_second_original() {
     let (original, other, taker) = (Holder::new(), Holder::new(), Holder::new());
@@ -48,7 +50,8 @@ fn a_grant_that_its_giver_knows_nothing_of_makes_no_second_original() {
         refused(&forged("grant", &other, epoch));
     }
     assert_eq!((original.state(&rep).as_str(), taker.state(&rep).as_str()), ("Original", "Copy"));
-    // Also what was true once: there and back, and the first grant again at one that has forgotten it.
+    // Also for an old truth: there and back, and the first grant again at an Archive that has
+    // forgotten it.
     let taken = taker.token_file("holder");
     original.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &taken]);
     let standing = |name: &str| {
@@ -59,7 +62,7 @@ fn a_grant_that_its_giver_knows_nothing_of_makes_no_second_original() {
     assert_eq!(original.server.get(&format!("/api/v1/items/{rep}/handover")).problem(), 400);
 }
 
-/// A giver of the attacker's own, which says whatever is wanted of it.
+/// A giver run by the attacker, which answers as needed.
 fn lying(standing: &Value) -> String {
     let giver = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", giver.local_addr().unwrap());
@@ -75,7 +78,8 @@ fn lying(standing: &Value) -> String {
     url
 }
 
-/// Nobody speaks in the name of the Archive that a copy came from, nor of the one that an item was granted to.
+/// Nobody can speak for the Archive that a copy came from, nor for the one that an item was granted
+/// to.
 #[test]
 fn a_giver_that_lies_of_who_it_is_makes_no_second_original() {
     let (original, taker) = (Holder::new(), Holder::new());
@@ -87,7 +91,7 @@ fn a_giver_that_lies_of_who_it_is_makes_no_second_original() {
     let refused = says(&taker, &taker.folder.token("holder"), &rep, &grant);
     assert_eq!(refused.problem(), 409, "{}", refused.text());
     assert_eq!((original.state(&rep).as_str(), taker.state(&rep).as_str()), ("Original", "Copy"));
-    // It is granted to somebody who does not answer: only that one can hand it back.
+    // It is granted to an Archive that does not answer: only that one can hand it back.
     let promising = Promising::new();
     let operator = original.folder.token("operator");
     let begun = json!({ "to": promising.url() }).to_string();
@@ -109,7 +113,7 @@ fn a_grant_is_taken_by_nobody_else_than_its_taker() {
     let rep = giver.folder.deposit(&[(b"a", b"one")], &[]);
     other.does("copy", &[&rep, "--from", &giver.url()]);
     taker.does("copy", &[&rep, "--from", &giver.url()]);
-    // The taker is ready, and is gone before it is granted anything.
+    // The taker is ready, and is stopped before it is granted anything.
     let promising = Promising::of(&taker.folder.service);
     let operator = giver.folder.token("operator");
     let begun = json!({ "to": promising.url() }).to_string();
@@ -125,14 +129,14 @@ fn a_grant_is_taken_by_nobody_else_than_its_taker() {
     let refused = says(&other, &other.folder.token("holder"), &rep, &grant);
     assert_eq!(refused.problem(), 409, "{}", refused.text());
     let token = taker.folder.token("holder");
-    // Its copy is read before that.
+    // Its copy is verified before that.
     until("it is accepted", || says(&taker, &token, &rep, &grant).json()["answer"] == "accepted");
     let states = [&giver, &taker, &other].map(|holder| holder.state(&rep));
     assert_eq!(states, ["Copy", "Original", "Copy"]);
     promising.go();
 }
 
-/// These may be the last bytes: a taker that has nothing of its own leaves them.
+/// These may be the last bytes: if the taker shows nothing, the giver keeps them.
 #[test]
 fn nothing_is_dropped_for_a_taker_that_only_passes_on_what_is_here() {
     let giver = Holder::new();
@@ -162,27 +166,40 @@ fn nothing_is_dropped_for_a_taker_that_only_passes_on_what_is_here() {
     assert!(giver.server.log().contains("ALARM: the taker does not show what it has accepted"));
 }
 
-/// "The hand-over ends by itself once both are up": also if a third one is frozen that the copy came from.
+/// Clause 2.1: the witness does not answer. Doubt fails closed, and the operator's confirmation
+/// ends it.
 #[test]
-fn a_frozen_third_archive_keeps_nobody_waiting() {
+fn a_frozen_source_keeps_a_giver_waiting_until_the_operator_speaks() {
     let (first, giver, taker) = (Holder::new(), Holder::new(), Holder::new());
     let rep = first.folder.deposit(&[(b"a", b"one")], &[]);
     taker.does("copy", &[&rep, "--from", &first.url()]);
-    first.does("transfer", &[&rep, "--to", &giver.url(), "--token-file", &giver.token_file("holder")]);
+    first.does("transfer", &[&rep, "--to", &giver.url(), "--token-file", &giver.takes_from(&first)]);
     first.server.signal("-STOP");
-    giver.does("transfer", &[&rep, "--to", &taker.url(), "--token-file", &taker.token_file("holder")]);
+    // It cannot name its recipient: only the operator can confirm it.
+    taker.folder.trusts_giver(&giver.url(), None);
+    let operator = giver.folder.token("operator");
+    let begun = json!({ "to": taker.url(), "token": taker.folder.token("holder") }).to_string();
+    let path = format!("/items/{rep}/transfer");
+    assert_eq!(giver.server.api(&operator, "POST", &path, begun.as_bytes()).status, 202);
+    until("it waits", || {
+        let standing = giver.server.api(&operator, "GET", &path, b"").json();
+        standing["handover"]["said"].as_str().is_some_and(|said| said.contains("is not clear"))
+    });
+    assert_eq!((giver.state(&rep).as_str(), taker.state(&rep).as_str()), ("Original", "Copy"));
+    taker.folder.trusts_giver(&giver.url(), Some(&rep));
+    until("it is handed over", || giver.state(&rep) == "Copy" && taker.state(&rep) == "Original");
     first.server.signal("-CONT");
     let states = [&first, &giver, &taker].map(|holder| holder.state(&rep));
     assert_eq!(states, ["Copy", "Copy", "Original"]);
 }
 
-/// An Archive is who it says that it is, whatever it is called.
+/// An Archive is identified by its service, whatever its address.
 #[test]
 fn an_archive_with_two_addresses_hands_back() {
     let (here, there) = (Holder::new(), Holder::new());
     let rep = here.folder.deposit(&[(b"a", b"one")], &[]);
     let second = there.url().replace("127.0.0.1", "localhost");
-    here.does("transfer", &[&rep, "--to", &second, "--token-file", &there.token_file("holder")]);
+    here.does("transfer", &[&rep, "--to", &second, "--token-file", &there.takes_from(&here)]);
     there.does("transfer", &[&rep, "--to", &here.url(), "--token-file", &here.token_file("holder")]);
     assert_eq!((here.state(&rep).as_str(), there.state(&rep).as_str()), ("Original", "Copy"));
     let itself = here.run("copy", &[&rep, "--from", &here.url()]);
@@ -197,8 +214,9 @@ fn what_the_taker_can_never_take_ends_the_hand_over() {
     let rep = here.folder.deposit(&[(b"a", b"one")], &alias);
     there.folder.deposit(&[(b"b", b"two")], &alias);
     let refused =
-        here.run("transfer", &[&rep, "--to", &there.url(), "--token-file", &there.token_file("holder")]);
+        here.run("transfer", &[&rep, "--to", &there.url(), "--token-file", &there.takes_from(&here)]);
     assert_eq!(refused.status, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("is never given to another"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the item cannot be taken"), "{}", refused.stderr);
+    assert!(there.server.log().contains("is never reassigned"), "its operator sees why");
     assert_eq!(here.state(&rep), "Original");
 }

@@ -1,4 +1,4 @@
-//! An Archive that is brought back from a backup in the middle of a hand-over.
+//! An Archive that is restored from a backup in the middle of a hand-over.
 
 use serde_json::json;
 
@@ -7,7 +7,8 @@ use crate::binary::ibi;
 use crate::online::server::Server;
 use crate::online::{Folder, until};
 
-/// Clause 2.1: a restored giver goes on by itself with what it had granted, and is a Copy all the while.
+/// Clause 2.1: a restored giver automatically resumes what it had granted, and is a Copy
+/// throughout.
 #[test]
 fn a_restored_giver_goes_on_with_what_it_had_granted() {
     let (mut giver, taker) = (Holder::new(), Folder::new());
@@ -32,6 +33,7 @@ fn a_restored_giver_goes_on_with_what_it_had_granted() {
     let at = to.strip_prefix("http://").unwrap();
     let taking = Server::run(&["archive", "serve", "--listen", at], &taker.data(), &[]);
     giver.server = Server::start(restored.as_ref(), &[]);
+    taker.trusts_giver(&giver.url(), None);
     let state = |server: &Server| {
         let item = server.get(&format!("/api/v1/items/{rep}"));
         if item.status == 200 { item.json()["state"].as_str().unwrap().to_owned() } else { String::new() }
@@ -41,7 +43,7 @@ fn a_restored_giver_goes_on_with_what_it_had_granted() {
     let notes = folder.join("restored/service/handovers");
     until("it is over", || std::fs::read_dir(&notes).unwrap().count() == 0);
     assert!(byte_equal(&folder.join("restored/tree").join(&rep), &taker.data().join("tree").join(&rep)));
-    // A backup of what is over has no note of it.
+    // A backup has no note of a completed hand-over.
     assert_eq!(ibi(&["backup", "--data", &restored, "--out", &backup]).status, 0);
     assert!(!folder.join("backup/service/handovers").exists());
 }

@@ -1,4 +1,4 @@
-//! Who may put an item into another's succession (clause 2.4, *Consent*).
+//! Who may add an item to the succession of another (clause 2.4, *Consent*).
 
 use serde_json::json;
 
@@ -6,7 +6,8 @@ use super::{Federation, settled};
 use crate::online::client::ask;
 use crate::online::until;
 
-/// Seen before: edition 2 in B of an item of A, and the persistent URL of edition 1 with `!` went to edition 1.
+/// Regression: edition 2 in B of an item of A, and the persistent URL of edition 1 with `!` led to
+/// edition 1.
 #[test]
 fn an_edition_and_a_translation_in_another_archive_are_found_once_accepted() {
     let federation = Federation::new(2);
@@ -16,7 +17,7 @@ fn an_edition_and_a_translation_in_another_archive_are_found_once_accepted() {
     let primeira = b.deposit("primeira", &["--language", "pt", "--translation-of", &first]);
     settled(a, &second, "proposed");
     settled(a, &primeira, "proposed");
-    // A stranger's claim changes nothing for readers.
+    // A claim by an unknown Archive changes nothing for readers.
     assert_eq!(federation.leads(&format!("{first}!")), format!("col/{first}/doc/a.txt"));
     assert_eq!(federation.leads(&format!("{first}+(pt)")), "404");
     a.does("links accept", &[&second]);
@@ -24,7 +25,7 @@ fn an_edition_and_a_translation_in_another_archive_are_found_once_accepted() {
     assert_eq!(federation.leads(&format!("{first}!")), format!("col/{second}/doc/a.txt"));
     assert_eq!(federation.leads(&format!("{first}+(pt)")), format!("col/{primeira}/doc/a.txt"));
     assert_eq!(federation.leads_for(&format!("{first}+"), "pt"), format!("col/{primeira}/doc/a.txt"));
-    // Both ends know: the translation leads back.
+    // Both ends know the link: the translation leads back.
     settled(b, &primeira, "accepted");
     assert_eq!(federation.leads(&format!("{primeira}+(en)")), format!("col/{first}/doc/a.txt"));
     assert_eq!(federation.leads(&format!("{primeira}+(en)!")), format!("col/{second}/doc/a.txt"));
@@ -41,7 +42,7 @@ fn an_edition_and_a_translation_in_another_archive_are_found_once_accepted() {
     assert_eq!(listed["links"].as_array().unwrap().len(), 2, "{listed}");
 }
 
-/// Links from an Archive that the operator trusts are accepted at once; refused ones are not asked again.
+/// Links from a trusted Archive are accepted automatically; refused ones are not proposed again.
 #[test]
 fn a_trusted_archive_needs_no_word_and_a_refused_link_stays_refused() {
     let federation = Federation::new(3);
@@ -59,13 +60,13 @@ fn a_trusted_archive_needs_no_word_and_a_refused_link_stays_refused() {
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(b.status_of(&strange), "refused");
     assert_eq!(federation.leads(&format!("{first}!")), format!("col/{second}/doc/a.txt"));
-    // One that is stated no longer is withdrawn.
+    // A link that is no longer stated is withdrawn.
     b.does("update", &[&second, "--next-edition-of", ""]);
     settled(a, &second, "withdrawn");
     assert_eq!(federation.leads(&format!("{first}!")), format!("col/{first}/doc/a.txt"));
 }
 
-/// Seen before: with both editions in A, handing edition 2 over turned a right `!` into a wrong one.
+/// Regression: with both editions in A, handing edition 2 over made `!` wrong.
 #[test]
 fn no_hand_over_changes_where_an_item_leads() {
     let federation = Federation::new(2);
@@ -90,7 +91,8 @@ fn no_hand_over_changes_where_an_item_leads() {
     assert_eq!(leads(), right, "after its copy was dropped");
 }
 
-/// 2.4 and 4.3: a removed last edition is 410, never an older edition; an Archive that is offline 503.
+/// 2.4 and 4.3: a removed last edition is 410, never an older edition; an Archive that is offline
+/// 503.
 #[test]
 fn a_removed_last_edition_is_410_and_an_archive_that_is_offline_503() {
     let mut federation = Federation::of_friends(2);
@@ -116,7 +118,8 @@ fn a_removed_last_edition_is_410_and_an_archive_that_is_offline_503() {
     assert_eq!(federation.leads(&format!("{first}!")), "410");
 }
 
-/// An Archive that claims to be the next edition and the translation of everything moves no reader.
+/// An Archive that claims to be the next edition and the translation of everything misdirects no
+/// reader.
 #[test]
 fn a_hostile_archive_that_claims_everything_moves_no_reader() {
     let federation = Federation::new(2);
@@ -129,7 +132,7 @@ fn a_hostile_archive_that_claims_everything_moves_no_reader() {
     for item in items.iter().chain([&second]) {
         claims.push(hostile.deposit("mine", &["--language", "en", "--next-edition-of", item]));
         claims.push(hostile.deposit("mine", &["--language", "pt", "--translation-of", item]));
-        // A hint, and a decision that was never made.
+        // A hint, and a forged decision.
         let (older, newer) = (item, claims.last().unwrap());
         let decided = json!({
             "kind": "translation", "older": older, "newer": newer, "status": "accepted", "counter": 9_000_000,
@@ -143,7 +146,7 @@ fn a_hostile_archive_that_claims_everything_moves_no_reader() {
         let open = a.does("links list", &["--status", "proposed"]);
         open.len() == claims.len()
     });
-    // It holds copies of all, too, whose links it would know.
+    // It also holds copies of all items, and could report their links.
     for item in &items {
         hostile.does("copy", &[item, "--from", &a.url()]);
     }
@@ -155,4 +158,19 @@ fn a_hostile_archive_that_claims_everything_moves_no_reader() {
             assert_eq!(federation.leads_for(&format!("{item}+"), "pt"), format!("col/{item}/doc/a.txt"));
         }
     }
+}
+
+/// Regression: an item that was handed over and then stated no link kept its link.
+#[test]
+fn what_is_no_longer_stated_after_a_hand_over_is_withdrawn() {
+    let federation = Federation::of_friends(3);
+    let [a, b, c] = &federation.archives[..] else { unreachable!() };
+    let first = a.deposit("first", &["--language", "en"]);
+    let second = b.deposit("second", &["--language", "en", "--next-edition-of", &first]);
+    settled(a, &second, "accepted");
+    b.hand_over(&second, c, "nothing");
+    assert_eq!(federation.leads(&format!("{first}!")), format!("col/{second}/doc/a.txt"));
+    c.does("update", &[&second, "--next-edition-of", ""]);
+    settled(a, &second, "withdrawn");
+    assert_eq!(federation.leads(&format!("{first}!")), format!("col/{first}/doc/a.txt"));
 }

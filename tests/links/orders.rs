@@ -1,5 +1,5 @@
-//! The 14 modifiers over chains of editions and groups of translations spread over three Archives, in many
-//! orders of deposit, copy, hand-over and drop: compared with a model after each.
+//! The 14 modifiers over chains of editions and groups of translations spread over three Archives,
+//! in many orders of deposit, copy, hand-over and drop: compared with a model after each.
 
 use super::{Federation, Member, settled};
 use crate::online::rep;
@@ -9,7 +9,7 @@ const MODIFIERS: [&str; 14] =
 
 const LANGUAGES: [&str; 3] = ["en", "pt", "fr"];
 
-/// What should be.
+/// The expected state.
 #[derive(Debug, Clone, Default)]
 struct Model {
     items: Vec<Modelled>,
@@ -21,16 +21,16 @@ struct Modelled {
     metadata: String,
     language: &'static str,
     next: Option<usize>,
-    /// Items of one group have one number.
+    /// Items of one group have the same number.
     group: usize,
-    /// Where the Original is, and who has it.
+    /// The holder of the Original, and all holders.
     original: usize,
     holders: Vec<usize>,
 }
 
 impl Model {
-    /// Where modifiers lead from an item, for a client that reads this language: an item, and whether it is
-    /// its metadata.
+    /// The target of modifiers from an item, for a client with this language: an item, and whether
+    /// it is its metadata.
     fn leads(&self, from: usize, modifiers: &str, reads: &str) -> (usize, bool) {
         let (mut at, mut metadata) = (from, false);
         for modifier in modifiers.chars() {
@@ -53,7 +53,7 @@ impl Model {
     }
 }
 
-/// The same numbers each time.
+/// Deterministic random numbers.
 struct Chance(u64);
 
 impl Chance {
@@ -69,7 +69,7 @@ fn deposit(federation: &Federation, model: &mut Model, chance: &mut Chance) {
     let older = (count > 0).then(|| chance.below(count));
     let follows = chance.below(2) == 0;
     let (language, link) = match older {
-        // The last edition of a chain gets the next.
+        // A new edition follows the last one of a chain.
         Some(older) if follows => {
             let (last, _) = model.leads(older, "!", "");
             (model.items[last].language, Some(("--next-edition-of", last)))
@@ -185,7 +185,7 @@ fn modifiers_lead_where_they_should_whatever_is_copied_and_handed_over() {
             }
             check(&federation, &model, &done);
         }
-        // The run is worth something only if links cross Archives.
+        // The run must have links across Archives.
         let crosses =
             |item: &Modelled| item.next.is_some_and(|next| model.items[next].original != item.original);
         assert!(model.items.iter().any(crosses) || seed > 1, "{model:#?}");

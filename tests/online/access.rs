@@ -1,8 +1,8 @@
-//! Who may open files, and what the others get.
+//! Access rules: who may open files, and what other clients get.
 
 use super::{Folder, Server};
 
-/// In the names of closed files, and nowhere else.
+/// Occurs in the names of closed files, and nowhere else.
 const CANARY: &str = "canary-name";
 
 fn closed(folder: &Folder, access: &str) -> String {
@@ -18,7 +18,8 @@ fn url_request(server: &Server, folder: &Folder, ip: &str, rep: &str, more: &str
     server.service(folder, &format!("servicesubject=urlRequest&{who}{more}"))
 }
 
-/// Clause 3.4: who may not open the files is led to the metadata, by resolver and by hand.
+/// Clause 3.4: clients that may not open the files are led to the metadata, by the resolver and
+/// directly.
 #[test]
 fn who_may_not_open_the_files_is_led_to_the_metadata() {
     let folder = Folder::new();
@@ -46,7 +47,7 @@ fn who_may_not_open_the_files_is_led_to_the_metadata() {
     }
 }
 
-/// Threat K6: the socket's address, unless a proxy that is trusted says otherwise.
+/// Threat K6: the client's address is the socket's, unless a trusted proxy reports another.
 #[test]
 fn only_a_trusted_proxy_says_who_asks() {
     let folder = Folder::new();
@@ -72,7 +73,7 @@ fn only_a_trusted_proxy_says_who_asks() {
     );
 }
 
-/// Threat W14: a closed list of files is closed in every form.
+/// Threat W14: a closed list of files is closed in every format.
 #[test]
 fn the_names_of_closed_files_are_told_to_nobody() {
     let folder = Folder::new();
@@ -114,7 +115,7 @@ fn the_names_of_closed_files_are_told_to_nobody() {
     assert!(server.get(&format!("/col/{rep}/files")).status == 200, "the page that says so");
 }
 
-/// Threat W14: whether a closed item has a file of some name is not told either.
+/// Threat W14: whether a closed item has a file of some name is not revealed either.
 #[test]
 fn a_closed_item_does_not_say_which_folders_it_has() {
     let folder = Folder::new();

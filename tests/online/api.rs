@@ -1,4 +1,4 @@
-//! The API: its description, minting, requests that are carried out once, problems.
+//! The API: its OpenAPI document, minting, idempotent requests, problem bodies.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use super::{Folder, Server, filter};
 
 const OPENAPI: &str = include_str!("../../crates/ibi-archive/src/web/api/openapi.json");
 
-/// The description that programs were written against: it changes knowingly or not at all.
-const FROZEN: &str = "e73b0c4bbe4a32497d9fbda32ee4616d1a8c2c13ecf44f511fd9adc89aa6e9d9";
+/// The OpenAPI document that clients rely on: it changes only on purpose.
+const FROZEN: &str = "729a4b9cac27aa2ac169e83e959184717e869ff126e0c3ce23e2a1507ffd9468";
 
 fn mint(server: &Server, token: &str, name: &str, body: &[u8]) -> Reply {
     let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: {name}\r\n");
@@ -68,14 +68,14 @@ fn a_request_with_a_key_is_carried_out_once() {
     assert_ne!(mint(&server, &other, "canteen", b"{\"count\": 2}").body, first.body, "another token");
     assert_ne!(mint(&server, &minter, "kitchen", b"{\"count\": 2}").body, first.body, "another key");
     assert_eq!(mint(&server, &minter, &"k".repeat(256), b"").problem(), 400, "too long");
-    // At the same time, it is still once.
+    // Concurrently, it is still executed once.
     let at_once: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..8).map(|_| scope.spawn(|| mint(&server, &minter, "cellar", b"").body)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(at_once.iter().all(|body| *body == at_once[0]));
-    // Also over a restart.
+    // Also across a restart.
     drop(server);
     let server = folder.serve();
     assert_eq!(mint(&server, &minter, "canteen", b"{\"count\": 2}").body, first.body);
@@ -88,7 +88,7 @@ fn a_request_with_a_key_is_carried_out_once() {
     assert_eq!(drafts["drafts"].as_array().unwrap().len(), 1);
 }
 
-/// RFC 9457, whatever is wrong.
+/// RFC 9457, for every error.
 #[test]
 fn everything_that_is_wrong_is_told_in_a_problem_body() {
     let folder = Folder::new();
@@ -108,7 +108,7 @@ fn everything_that_is_wrong_is_told_in_a_problem_body() {
         ("GET", "/changes?after=-1", "", 400),
         ("PUT", "/items", "", 405),
         ("POST", &item, "{}", 405),
-        // A label that is also a short address of something else: the item is what is missing.
+        // A label that is also a route prefix: the item is what is missing.
         ("POST", "/items/Zp/audit", "{}", 404),
         ("PATCH", &item, "{}", 422),
         ("PATCH", &item, "{\"labels\": [\"8JMKD3MGP8W/34PGRBS\"]}", 422),
@@ -133,7 +133,7 @@ fn everything_that_is_wrong_is_told_in_a_problem_body() {
     assert_eq!(server.api(&operator, "POST", "/drafts", long.as_bytes()).problem(), 413);
 }
 
-/// RFC 9457, also of a path that nothing here is called by.
+/// RFC 9457, also for unknown paths.
 #[test]
 fn a_path_that_is_not_utf_8_is_told_in_a_problem_body() {
     let folder = Folder::new();
@@ -145,7 +145,7 @@ fn a_path_that_is_not_utf_8_is_told_in_a_problem_body() {
     }
 }
 
-/// The description says object: a list whose places happen to fit is none.
+/// The schema requires an object: a list whose positions happen to fit is refused.
 #[test]
 fn a_body_is_an_object_and_no_list() {
     let folder = Folder::new();

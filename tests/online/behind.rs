@@ -29,7 +29,7 @@ fn clause_2_1_a_copy_that_is_known_to_be_behind_says_so() {
     let newer = from.folder(&[(b"a.txt", b"second")]).display().to_string();
     assert_eq!(from.archive("update", &[&label, &newer]).status, 0);
     assert!(quiet(&copy), "nobody has told it yet");
-    // The source says so in an audit: the copy is left as it is.
+    // Found by an audit: the copy is not changed.
     let audit = to.archive("audit", &[&label, "--with", &url]);
     assert!(audit.status <= 1, "{}", audit.stderr);
     let loud = |server: &Server| {
@@ -48,7 +48,7 @@ fn clause_2_1_a_copy_that_is_known_to_be_behind_says_so() {
     assert_eq!((&shown["behind"]["latest"], &shown["behind"]["holder"]), (&2.into(), &url.clone().into()));
     let over_api = copy.api("", "GET", &format!("/items/{label}"), b"").json();
     assert_eq!(over_api["behind"], shown["behind"]);
-    // The Original itself never is.
+    // The Original is never behind.
     assert!(quiet(&original));
     let refreshed = to.archive("refresh", &[&label]);
     assert_eq!(refreshed.status, 0, "{}", refreshed.stderr);
@@ -57,7 +57,7 @@ fn clause_2_1_a_copy_that_is_known_to_be_behind_says_so() {
     assert_eq!(to.archive("show", &[&label]).json()[0].get("behind"), None);
 }
 
-/// The source says so at a refresh, and what it has cannot be fetched.
+/// Found by a refresh that cannot fetch the new version.
 #[test]
 fn clause_2_1_a_copy_that_cannot_be_refreshed_says_that_it_is_behind() {
     let (from, to) = (Folder::new(), Folder::new());

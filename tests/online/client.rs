@@ -1,4 +1,4 @@
-//! A client of few words: it sends the bytes that it is given, and keeps those that come.
+//! A minimal HTTP client: sends the bytes that it is given, and keeps the response.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What a request was answered with.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -15,7 +15,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Reads the first answer in what came; nothing if there is none.
+    /// Parses the first response in some bytes, if there is one.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
@@ -29,7 +29,7 @@ impl Reply {
         Some(reply)
     }
 
-    /// The value of a header, or nothing. One that comes twice is a mistake.
+    /// The value of a header, if present. A repeated header fails the test.
     pub(crate) fn header(&self, name: &str) -> &str {
         let mut found = self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value);
         let first = found.next();
@@ -37,7 +37,7 @@ impl Reply {
         first.map_or("", String::as_str)
     }
 
-    /// The headers without those that are of the moment.
+    /// The headers without those that vary with time.
     pub(crate) fn lasting_headers(&self) -> Vec<(String, String)> {
         let mut lasting = self.headers.clone();
         lasting.retain(|(name, _)| name != "date");
@@ -45,7 +45,7 @@ impl Reply {
         lasting
     }
 
-    /// Whether as many bytes came as were promised.
+    /// Whether the body has the announced length.
     pub(crate) fn is_whole(&self) -> bool {
         self.header("content-length").parse() == Ok(self.body.len())
     }
@@ -59,7 +59,7 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// A problem body (RFC 9457), whole; and its status.
+    /// Checks a problem body (RFC 9457), and returns its status.
     pub(crate) fn problem(&self) -> u16 {
         assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
         let problem = self.json();
@@ -71,7 +71,7 @@ impl Reply {
         self.status
     }
 
-    /// An answer of the Archive service: its pairs.
+    /// The pairs of an answer of the Archive service.
     pub(crate) fn pairs(&self) -> Vec<(String, String)> {
         assert_eq!(self.header("content-type"), "text/plain; charset=utf-8");
         let text = self.text();
@@ -82,14 +82,14 @@ impl Reply {
         text.split_terminator("\r\n").map(pair).collect()
     }
 
-    /// The value of a pair, or nothing.
+    /// The value of a pair, if present.
     pub(crate) fn pair(&self, name: &str) -> String {
         let found = self.pairs().into_iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value).unwrap_or_default()
     }
 }
 
-/// How long an answer may take, on a machine with other things to do.
+/// Timeout for a response, on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Connects.
@@ -99,8 +99,8 @@ pub(crate) fn connect(at: &str) -> TcpStream {
     stream
 }
 
-/// Sends bytes and reads until the other side ends, or has answered and says no more. It may end before it has read
-/// everything.
+/// Sends bytes and reads until the server closes the connection or stops sending after a response.
+/// The server may close before it has read everything.
 pub(crate) fn exchange(at: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(at);
     let _ = stream.write_all(bytes);
@@ -120,7 +120,7 @@ pub(crate) fn exchange(at: &str, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A request that is in order. `headers` are whole lines.
+/// A well-formed request. `headers` are whole lines.
 pub(crate) fn ask(at: &str, method: &str, path: &str, headers: &str, body: &[u8]) -> Reply {
     let length = match (method, body.len()) {
         ("GET" | "HEAD", 0) => String::new(),

@@ -13,12 +13,12 @@ fn asked(server: &Server, folder: &Folder, label: &str, more: &str) -> Reply {
     server.service(folder, &format!("servicesubject=urlRequest&{who}{more}"))
 }
 
-/// A second, so that clocks that moved can be told from those that did not.
+/// Waits a second, so that changed timestamps differ.
 fn tick() {
     thread::sleep(Duration::from_millis(1100));
 }
 
-/// 2.2, 003 Table 7.3: a change of one does not move the other's.
+/// 2.2, 003 Table 7.3: a change of one does not change the other's timestamp.
 #[test]
 fn d32_data_and_metadata_have_clocks_of_their_own() {
     let folder = Folder::new();
@@ -49,13 +49,13 @@ fn d32_data_and_metadata_have_clocks_of_their_own() {
     assert_eq!(third.1, second.1, "the files alone");
     assert!(third.0 > second.0);
     assert_eq!(told["metadata_updated"], second.1.as_str());
-    // Clause 2.4: a link moves neither.
+    // Clause 2.4: a link changes neither.
     let (told, fourth) = update(&["--translation-of", &other]);
     assert_eq!(fourth, third);
     assert!(told["updated"].as_str().unwrap() > third.0.as_str());
     let (_, fifth) = update(&["--language", "pt", "--dc", "title=Third"]);
     assert!(fifth.0 > fourth.0 && fifth.1 == fifth.0, "both");
-    // Pages and files say the same, and so does an index that is made anew.
+    // Pages and files have the same dates, and so has a rebuilt index.
     let metadata = told["metadata"]["rep"].as_str().unwrap().to_owned();
     let (_, sixth) = update(&["--dc", "title=Fourth"]);
     let modified = |path: &str| server.get(path).header("last-modified").to_owned();
@@ -70,7 +70,7 @@ fn total(server: &Server, label: &str, what: &str) -> u64 {
     statistics["totals"][what]["people"].as_u64().unwrap()
 }
 
-/// 003 §6.2, §7.2: an acknowledgment tells `ibi` and `contenttype` so that both are counted.
+/// 003 §6.2, §7.2: an acknowledgment has `ibi` and `contenttype`, so both are counted.
 #[test]
 fn clause_3_5_data_and_metadata_are_counted_apart() {
     let folder = Folder::new();
@@ -108,7 +108,7 @@ fn clause_3_5_data_and_metadata_are_counted_apart() {
     });
 }
 
-/// 2.2: whoever harvests the record learns whose it is, and nothing is said twice.
+/// 2.2: a harvested record identifies its item, and has no duplicates.
 #[test]
 fn clause_2_2_oai_dc_is_complete_by_itself_and_the_same_everywhere() {
     let folder = Folder::new();
@@ -153,17 +153,17 @@ fn clause_2_2_oai_dc_is_complete_by_itself_and_the_same_everywhere() {
     related.sort();
     found.sort();
     assert_eq!(found, related);
-    // The same bytes wherever it is served; `:(oai_dc)` and the page lead there.
+    // The same bytes at every address; `:(oai_dc)` and the page lead there.
     for path in [format!("/col/{label}/oai_dc"), format!("/api/v1/items/{label}/oai_dc")] {
         assert_eq!(server.get(&path).text(), record, "{path}");
     }
     let led = server.get(&format!("/{label}:(oai_dc)"));
     assert_eq!((led.status, led.header("location")), (302, format!("/col/{metadata}/oai_dc").as_str()));
     assert!(server.get(&format!("/col/{label}/")).text().contains(&format!("/col/{metadata}/oai_dc")));
-    // What the depositor wrote stays what is kept.
+    // Stored metadata are what the depositor wrote.
     let stored = folder.data().join("tree").join(&label).join("v1/content/metadata/oai_dc.xml");
     assert!(!std::fs::read_to_string(stored).unwrap().contains(&label));
-    // Said by the depositor, in whatever spelling, it is not said again.
+    // A value given by the depositor, in any spelling, is not added again.
     let again = record.matches("<dc:").count();
     let mut said: Vec<String> = Vec::new();
     for element in ["identifier", "language", "format", "date", "relation"] {
@@ -176,7 +176,7 @@ fn clause_2_2_oai_dc_is_complete_by_itself_and_the_same_everywhere() {
     assert_eq!(told.matches("<dc:").count() - updates, again, "{told}");
 }
 
-/// RFC 9110 8.6: a length that is told is that of what would have been sent.
+/// RFC 9110 8.6: `Content-Length` of a HEAD response is that of the body.
 #[test]
 fn a_304_tells_no_wrong_length() {
     let folder = Folder::new();
@@ -222,7 +222,7 @@ fn d38_the_whole_list_of_properties() {
     expected.sort();
     assert_eq!(names, expected);
     assert!(answer.pair("ibi.translation(pt)").contains(&second));
-    // With verbs, it is filtered as ever.
+    // With verbs, it is filtered as usual.
     let verbs = "&clientinformation.wants=all&parsedibiurl.verblist=GetMetadata";
     assert_eq!(asked(&server, &folder, &first, verbs).pair("url.translation(pt)"), "");
     assert_eq!(asked(&server, &folder, &first, "&clientinformation.wants=x").pair("url.metadata"), "");

@@ -1,4 +1,4 @@
-//! Commands on a folder that is on line.
+//! Commands on a folder that is online.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use crate::binary::{IBI, ibi};
 
 use super::{Folder, rep, until};
 
-/// They work through the server, and what they did is there at once.
+/// Commands work while the server runs, and their changes are visible at once.
 #[test]
 fn commands_work_on_a_folder_that_is_on_line() {
     let folder = Folder::new();
@@ -28,7 +28,7 @@ fn commands_work_on_a_folder_that_is_on_line() {
     let rebuilt = folder.archive("rebuild", &[]);
     assert_eq!((rebuilt.status, &rebuilt.json()[0]["items"]), (0, &3.into()), "{}", rebuilt.stderr);
     assert_eq!(server.get(&format!("/col/{first}/doc/a.txt")).body, b"two", "from the new index");
-    // And what came over the network is there for commands.
+    // Changes over the network are visible to commands.
     let title = br#"{"metadata": [{"element": "title", "value": "Over the network"}]}"#;
     assert_eq!(server.api(&token, "PATCH", &format!("/items/{first}"), title).status, 200);
     let shown = folder.archive("show", &[&first]).json().pop().unwrap();
@@ -42,7 +42,7 @@ fn commands_work_on_a_folder_that_is_on_line() {
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
 
-/// Commands take turns with requests: none is refused, nothing is lost.
+/// Commands and requests alternate: none is refused, nothing is lost.
 #[test]
 fn commands_and_requests_at_the_same_time_all_succeed() {
     let folder = Folder::new();
@@ -76,11 +76,11 @@ fn a_second_server_on_the_folder_is_refused() {
     let second = ibi(&["archive", "serve", "--listen", "127.0.0.1:0", "--data", &data]);
     assert_eq!(second.status, 4, "{}", second.stderr);
     assert_eq!(second.stdout, "", "it never says that it listens");
-    assert!(second.stderr.contains("on line already"), "{}", second.stderr);
+    assert!(second.stderr.contains("already serves"), "{}", second.stderr);
     assert_eq!(server.get("/readyz").status, 200);
 }
 
-/// A command that dies gives the Archive back.
+/// The lease of a killed command ends.
 #[test]
 fn a_command_that_was_killed_gives_the_archive_back() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! How often items are asked for: per item and day, robots apart.
+//! Usage counts per item and day; robots are counted separately.
 
 use super::client::ask;
 use super::{Folder, Server};
@@ -30,7 +30,7 @@ fn people_and_robots_are_counted_apart_and_once_each() {
     }
 }
 
-/// Looking at the head, going on in the middle, and what was refused are no downloads.
+/// HEAD requests, resumed downloads and refused requests are not downloads.
 #[test]
 fn only_what_was_fetched_is_counted() {
     let folder = Folder::new();
@@ -51,7 +51,7 @@ fn only_what_was_fetched_is_counted() {
     assert_eq!(total(&server, &rep, "downloads", "people"), 1);
 }
 
-/// COUNTER counts what has an address of its own.
+/// COUNTER counts resources that have their own address.
 #[test]
 fn two_files_with_the_same_bytes_are_two_downloads() {
     let folder = Folder::new();

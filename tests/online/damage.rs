@@ -1,4 +1,4 @@
-//! Damage on disk: what is not what was deposited is never given out.
+//! Damage on disk: damaged bytes are never served.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
@@ -7,7 +7,7 @@ use super::{Folder, bytes};
 
 const MIB: usize = 1 << 20;
 
-/// Every block is checked before it leaves, of ranges too.
+/// Every block is verified before it is sent, also for ranges.
 #[test]
 fn a_flipped_byte_is_never_given_out_and_other_blocks_are() {
     let folder = Folder::new();
@@ -28,7 +28,7 @@ fn a_flipped_byte_is_never_given_out_and_other_blocks_are() {
         assert!(refused.text().contains("damaged"), "{}", refused.text());
         assert_eq!(refused.header("content-range"), "");
     }
-    // What began before the damage is cut off before it.
+    // A response that began before the damage is cut off before it.
     for (from, cut) in [(0, server.get(&at)), (MIB - 7, range(MIB - 7, 3 * MIB))] {
         assert!(!cut.is_whole(), "from {from}");
         assert!(cut.body.len() <= MIB - from && cut.body == good[from..from + cut.body.len()], "from {from}");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::client::{Reply, connect};
 use super::{Folder, Server, bytes, filter};
 
-/// Begins a draft and returns its address.
+/// Creates a draft and returns its address.
 fn begin(server: &Server, token: &str, body: &[u8]) -> String {
     let draft = server.api(token, "POST", "/drafts", body);
     assert_eq!(draft.status, 201, "{}", draft.text());
@@ -50,14 +50,14 @@ fn a_draft_takes_files_and_becomes_an_item() {
     assert_eq!(item["history"][0]["by"], "depositor");
     assert_eq!(server.get(&format!("/col/{rep}/doc/a.txt")).body, b"two");
     assert!(server.get(&format!("/col/{rep}/doc/sub/large%20file.bin")).body == large);
-    // The answer was lost, and it is asked again.
+    // The response was lost, and the request is repeated.
     let again = server.api(&token, "POST", &format!("{draft}/publish"), b"");
     assert_eq!((again.status, again.json()["rep"].as_str()), (201, Some(rep)));
     assert_eq!(server.api(&token, "GET", &draft, b"").problem(), 404);
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
 
-/// Names are bytes, as over every other way in.
+/// Names are bytes, as with every other kind of deposit.
 #[test]
 fn a_file_of_a_draft_may_be_named_in_iso_8859_1() {
     let folder = Folder::new();
@@ -76,7 +76,8 @@ fn a_file_of_a_draft_may_be_named_in_iso_8859_1() {
 #[test]
 fn a_draft_of_an_item_is_its_next_version_and_only_the_next() {
     let folder = Folder::new();
-    let token = folder.token("depositor");
+    // The item is deposited by a command: it belongs to the operators.
+    let token = folder.token("operator");
     let rep = folder.deposit(&[(b"kept.txt", b"kept"), (b"old.txt", b"old")], &["--dc", "title=First"]);
     let server = folder.serve();
     let body = format!("{{\"item\": \"{rep}\"}}");
@@ -88,7 +89,7 @@ fn a_draft_of_an_item_is_its_next_version_and_only_the_next() {
     assert_eq!(published.status, 200, "{}", published.text());
     let item = published.json();
     assert_eq!((paths(&item), &item["version"]), (vec!["kept.txt", "new.txt"], &2.into()));
-    // The answer was lost, and it is asked again.
+    // The response was lost, and the request is repeated.
     let again = server.api(&token, "POST", &format!("{draft}/publish"), b"");
     assert_eq!((again.status, again.json()), (200, item.clone()));
     assert_eq!(item["metadata"]["dc"][0]["value"], "First");
@@ -111,7 +112,7 @@ fn a_draft_of_an_item_is_its_next_version_and_only_the_next() {
     assert_eq!(server.get(&format!("/col/{rep}/doc/kept.txt")).status, 403);
 }
 
-/// What was acknowledged is there after `kill -9`, and goes on.
+/// Acknowledged uploads survive `kill -9`, and the draft continues.
 #[test]
 fn drafts_survive_the_death_of_the_server() {
     let folder = Folder::new();
@@ -120,7 +121,7 @@ fn drafts_survive_the_death_of_the_server() {
     let draft = begin(&server, &token, br#"{"metadata": [{"element": "title", "value": "Kept"}]}"#);
     let large = bytes(1 << 20);
     assert_eq!(server.api(&token, "PUT", &format!("{draft}/files/large.bin"), &large).status, 200);
-    // One that never arrives whole.
+    // An upload that never completes.
     let mut cut = connect(&server.at);
     let head = format!(
         "PUT /api/v1{draft}/files/cut.bin HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: 99\r\n\r\nhalf"
@@ -138,7 +139,7 @@ fn drafts_survive_the_death_of_the_server() {
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
 
-/// A body that ends before its length is no file.
+/// A body that is shorter than announced is no file.
 #[test]
 fn a_file_that_was_cut_off_is_not_taken() {
     let folder = Folder::new();
@@ -161,7 +162,7 @@ fn a_file_that_was_cut_off_is_not_taken() {
     assert_eq!(server.api(&token, "GET", &draft, b"").json()["files"][0]["size"], 4);
 }
 
-/// Published by many at once, a draft is one item.
+/// Published by many clients at once, a draft becomes one item.
 #[test]
 fn a_draft_that_is_published_by_many_at_once_is_one_item() {
     let folder = Folder::new();
@@ -182,7 +183,8 @@ fn a_draft_that_is_published_by_many_at_once_is_one_item() {
     assert_eq!(folder.archive("list", &[]).json().len(), before + 5);
 }
 
-/// Clause 2.1: only the operator says that an item from elsewhere is the Original, or that other labels lead to it.
+/// Clause 2.1: only an operator may declare an item from elsewhere the Original, or add labels to
+/// it.
 #[test]
 fn only_an_operator_claims_what_is_of_elsewhere() {
     let folder = Folder::new();
@@ -197,7 +199,7 @@ fn only_an_operator_claims_what_is_of_elsewhere() {
     }
 }
 
-/// An item's metadata go only with it.
+/// Metadata can be removed only with their item.
 #[test]
 fn metadata_are_not_removed_by_themselves() {
     let folder = Folder::new();
@@ -211,7 +213,7 @@ fn metadata_are_not_removed_by_themselves() {
     assert_eq!(server.api("", "GET", &format!("/items/{rep}"), b"").status, 200);
 }
 
-/// OCFL 1.1: what is a file is no folder.
+/// OCFL 1.1: a file cannot also be a folder.
 #[test]
 fn a_file_and_a_folder_of_one_name_are_refused_together() {
     let folder = Folder::new();
@@ -227,7 +229,7 @@ fn a_file_and_a_folder_of_one_name_are_refused_together() {
     assert_eq!(server.api(&token, "POST", &publish, b"").status, 201);
 }
 
-/// RFC 9110 §14.5: a part that was taken for the whole would be published as it.
+/// RFC 9110 §14.5: a partial PUT must not be taken for the whole file.
 #[test]
 fn a_file_that_is_sent_in_part_or_packed_is_refused() {
     let folder = Folder::new();
@@ -242,7 +244,7 @@ fn a_file_that_is_sent_in_part_or_packed_is_refused() {
     assert_eq!(paths(&server.api(&token, "GET", &draft, b"").json()), [""; 0]);
 }
 
-/// Threat W14: the names of closed files are for who deposited them, and for operators.
+/// Threat W14: the names of closed files are for their depositor and for operators.
 #[test]
 fn what_is_closed_is_not_shown_to_others_who_deposit() {
     let folder = Folder::new();

@@ -57,7 +57,8 @@ fn a_cursor_stays_good_while_items_come() {
     assert_eq!(page(&server, "/items?limit=1000")["next"], Value::Null);
 }
 
-/// The feed leads from any number to what is: deposits, updates and removals, in the order in which they were made.
+/// From any number, the feed leads to the current state: deposits, updates and removals, in commit
+/// order.
 #[test]
 fn the_feed_follows_everything_that_changes_in_order() {
     let folder = Folder::new();
@@ -82,7 +83,7 @@ fn the_feed_follows_everything_that_changes_in_order() {
         [(&*b, "Original", 2), (&*a, "Deleted", later[1]["version"].as_u64().unwrap()), (&*c, "Original", 2)]
     );
     assert_eq!(later[1]["removed"]["reason"], "by law");
-    // From the beginning, each item is told once, by its last change, and numbers rise.
+    // From the start, each item occurs once, with its last change, and numbers increase.
     let all = follow(&server, 0, 2);
     assert_eq!(seen(&all)[1..], seen(&later));
     let numbers: Vec<u64> = all.iter().map(|change| change["change"].as_u64().unwrap()).collect();
@@ -93,7 +94,7 @@ fn the_feed_follows_everything_that_changes_in_order() {
     assert_eq!(follow(&folder.serve(), 0, 1000), all);
 }
 
-/// Whoever follows while many deposit at once misses nothing.
+/// A follower misses nothing while many deposit at once.
 #[test]
 fn the_feed_misses_nothing_while_many_deposit_at_once() {
     let folder = Folder::new();

@@ -1,9 +1,10 @@
-//! Files over HTTP: byte-equal, in parts, with validators (RFC 9110), and strangers to our own pages.
+//! Files over HTTP: byte-equal, in ranges, with validators (RFC 9110), and isolated from our own
+//! pages.
 
 use super::client::{Reply, ask};
 use super::{Folder, Server, bytes, filter};
 
-/// An item of some files on line; the large one crosses four blocks.
+/// An item with several files online; the large one spans four blocks.
 struct OnLine {
     server: Server,
     _folder: Folder,
@@ -105,7 +106,7 @@ fn a_range_gives_its_bytes_and_no_others() {
 fn validators_decide_whether_a_file_is_sent() {
     let on_line = OnLine::new();
     let mut file = on_line.get("notes.txt", "");
-    // Within its first second a date tells nothing (§8.8.2.2), and is not told.
+    // In its first second a date is not a validator (§8.8.2.2), and is not sent.
     super::until("there is a date", || {
         file = on_line.get("notes.txt", "");
         !file.header("last-modified").is_empty()
@@ -163,7 +164,7 @@ fn looking_at_the_head_says_what_fetching_says() {
     }
 }
 
-/// Threat W5: of no origin, without scripts, never of another type than it is said to be.
+/// Threat W5: no origin, no scripts, and never another type than declared.
 #[test]
 fn what_was_deposited_is_a_stranger_to_our_pages() {
     let on_line = OnLine::new();
@@ -186,7 +187,8 @@ fn what_was_deposited_is_a_stranger_to_our_pages() {
             assert_eq!(file.header("set-cookie"), "", "{name}");
         }
     }
-    // Browsers show these in viewers of their own, which a sandbox shuts out; they run nothing in our name.
+    // Browsers show these in their own viewers, which a sandbox would block; they run nothing in
+    // our name.
     let paper = on_line.get("paper.pdf", "");
     assert_eq!(
         (paper.header("content-security-policy"), paper.header("x-content-type-options")),
@@ -194,7 +196,7 @@ fn what_was_deposited_is_a_stranger_to_our_pages() {
     );
 }
 
-/// Threat W4: nothing runs on our pages, and nobody frames them.
+/// Threat W4: no scripts run on our pages, and nobody can frame them.
 #[test]
 fn our_pages_allow_nothing_but_their_style() {
     let on_line = OnLine::new();
@@ -214,4 +216,23 @@ fn our_pages_allow_nothing_but_their_style() {
         assert!(page.header("access-control-allow-origin").is_empty(), "{path}");
         assert!(!page.text().contains("<script"), "{path}");
     }
+}
+
+/// Browsers request these with nearly every page.
+#[test]
+fn an_icon_and_what_robots_should_leave_alone() {
+    let folder = Folder::new();
+    let archive = folder.serve();
+    let resolver = crate::resolver::Resolver::new();
+    let resolving = resolver.serve();
+    for server in [&archive, &resolving] {
+        let icon = server.get("/favicon.ico");
+        assert_eq!((icon.status, icon.header("content-type")), (200, "image/svg+xml"));
+        assert!(icon.text().starts_with("<svg"));
+        assert_eq!(server.get("/robots.txt").text(), "User-agent: *\nDisallow: /api/\n");
+        assert!(server.get_with("/", "Accept: text/html\r\n").text().contains("href=\"/favicon.ico\""));
+    }
+    // The form of the resolver's page redirects to Archives on other hosts.
+    let policy = resolving.get("/").header("content-security-policy").to_owned();
+    assert!(policy.contains("form-action 'self' http: https:;"), "{policy}");
 }

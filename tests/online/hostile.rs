@@ -1,10 +1,10 @@
-//! Requests that no honest client sends: each is refused, and the next client is served.
+//! Malformed requests: each is refused, and the next client is served.
 
 use super::{Folder, Reply, Server};
 
 const END: &str = "Host: x\r\nConnection: close\r\n\r\n";
 
-/// Whether it was refused: a 4xx first, or nothing at all; and nothing after it.
+/// Whether it was refused: a 4xx first, or no response; and nothing after it.
 fn refused(server: &Server, name: &str, request: &[u8]) -> Result<(), String> {
     let answer = server.raw(request);
     let status = Reply::read(&answer).map(|reply| reply.status);
@@ -20,7 +20,7 @@ fn refused(server: &Server, name: &str, request: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Sends them all, and fails with those that were not refused.
+/// Sends all of them, and fails if any was not refused.
 fn corpus(requests: &[(&str, Vec<u8>)]) {
     let folder = Folder::new();
     let server = folder.serve();
@@ -34,12 +34,12 @@ fn corpus(requests: &[(&str, Vec<u8>)]) {
     assert_eq!(server.stop().0, Some(0));
 }
 
-/// A request for something that is there, so that only its form can be refused.
+/// A request for an existing resource, so that only its form can be refused.
 fn live(headers: &str) -> Vec<u8> {
     format!("GET /livez HTTP/1.1\r\n{headers}\r\n").into_bytes()
 }
 
-/// Threat W3: lengths that two readers read in two ways.
+/// Threat W3: ambiguous lengths.
 #[test]
 fn a_length_that_can_be_read_in_two_ways_is_refused() {
     let smuggled = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -69,8 +69,8 @@ fn a_length_that_can_be_read_in_two_ways_is_refused() {
     ]);
 }
 
-/// Threat W3: what RFC 9112 lets a server read (§2.2, §6.3) is read in that one way: one answer, and with two lengths the
-/// connection ends, so that nothing can hide behind it.
+/// Threat W3: what RFC 9112 lets a server accept (§2.2, §6.3) has one interpretation: one response,
+/// and with two lengths the connection is closed, so that nothing can be smuggled.
 #[test]
 fn what_others_may_read_in_another_way_gets_one_answer() {
     let smuggled = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -106,7 +106,7 @@ fn a_host_is_named_once_and_is_one() {
     ]);
 }
 
-/// RFC 9112 §3.2.2: it is taken, and the host in it is nobody's business.
+/// RFC 9112 §3.2.2: the absolute form is accepted, and its host is ignored.
 #[test]
 fn the_absolute_form_is_answered_as_any_other() {
     let folder = Folder::new();

@@ -1,8 +1,8 @@
-//! Requests in good form that mean harm: they do none.
+//! Well-formed but malicious requests have no effect.
 
 use super::Folder;
 
-/// Headers cannot be written from a path, a name or a query.
+/// No headers can be injected by a path, a name or a query.
 #[test]
 fn no_header_is_injected() {
     let folder = Folder::new();
@@ -41,7 +41,7 @@ fn no_header_is_injected() {
     }
 }
 
-/// RFC 9110 §14.2: no answer is larger than the file.
+/// RFC 9110 §14.2: no response is larger than the file.
 #[test]
 fn a_list_of_ranges_does_not_multiply_a_file() {
     let folder = Folder::new();

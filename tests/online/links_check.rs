@@ -1,4 +1,4 @@
-//! `ibi archive links check`: whether the targets of items answer.
+//! `ibi archive links check`: whether the targets of items respond.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Folder, rep};
 
-/// A server that answers by the path, and tells what it was asked and when.
+/// A server that answers by path, and records its requests with their times.
 struct Targets {
     at: String,
     asked: Arc<Mutex<Vec<(Instant, String, String)>>>,
@@ -105,7 +105,7 @@ fn clause_2_2_targets_that_fail_are_reported_politely() {
     }
     let one = told.iter().find(|one| one["item"] == dead.as_str()).unwrap();
     assert_eq!((one["outcome"].as_str(), one.get("status")), (Some("failed"), None));
-    // One after the other, with a pause, as somebody.
+    // One at a time, with a pause, and with a user agent.
     let asked = targets.asked.lock().unwrap().clone();
     assert_eq!(asked[0].1, "GET /robots.txt");
     let each: Vec<&str> = asked[1..].iter().map(|(_, what, _)| what.as_str()).collect();
@@ -124,7 +124,7 @@ fn an_interrupted_check_is_resumed() {
         let run = folder.archive("deposit", &["--url", &format!("http://{}{path}", targets.at)]);
         labels.push(rep(&run.json()[0]));
     }
-    // As a kill leaves it: the first is noted, the second half.
+    // The state after a kill: the first is recorded, the second partly.
     let first = format!(
         "{{\"item\":\"{}\",\"url\":\"http://{}/gone\",\"outcome\":\"failed\",\"status\":404,\"time\":\"2026-11-17T00:00:00Z\"}}",
         labels[0], targets.at
@@ -136,14 +136,14 @@ fn an_interrupted_check_is_resumed() {
     assert_eq!((status, told.len()), (1, 3), "{stderr}");
     assert!(stderr.contains("resuming"), "{stderr}");
     assert_eq!(targets.asked(), ["GET /robots.txt", "HEAD /b", "HEAD /c"]);
-    // Done: the next one begins anew, and so does one that is told to.
+    // Complete: the next one starts over, and so does `--restart`.
     std::fs::write(&state, format!("{{\"format\":1}}\n{first}\n")).unwrap();
     let (_, told, _) = check(&folder, &["--allow-private", "--restart"]);
     assert_eq!(told.len(), 3);
     assert!(targets.asked().contains(&"HEAD /gone".to_owned()));
 }
 
-/// Who asks to be left alone is.
+/// `robots.txt` and 429 are respected.
 #[test]
 fn a_server_that_is_busy_is_left_alone() {
     let folder = Folder::new();

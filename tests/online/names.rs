@@ -1,9 +1,9 @@
-//! Where files are: names in any bytes, links between items, older versions.
+//! Paths of files: names of any bytes, links between items, older versions.
 
 use super::Folder;
 use super::client::Reply;
 
-/// What a browser makes of a link (RFC 3986 §5.2).
+/// Resolves a link as a browser does (RFC 3986 §5.2).
 fn resolve(base: &str, link: &str) -> String {
     let mut path: Vec<&str> = base.split('/').collect();
     path.pop();
@@ -54,7 +54,7 @@ fn names_are_bytes_in_whatever_encoding() {
     }
 }
 
-/// RFC 6266: what a browser saves a file as. `filename*=UTF-8''` is followed by UTF-8.
+/// RFC 6266: the name under which a browser saves a file. `filename*=UTF-8''` is followed by UTF-8.
 #[test]
 fn a_file_is_saved_under_its_own_name() {
     let folder = Folder::new();
@@ -83,7 +83,8 @@ fn a_file_is_saved_under_its_own_name() {
     assert_eq!(saved, ["Relatório é.bin", "Relatório.bin", "quote\".bin"].map(|name| Ok(name.to_owned())));
 }
 
-/// Clause 2.3: a link that worked in the author's folders works here, by whatever label the item was reached.
+/// Clause 2.3: a link that worked in the author's folders works here, by whichever label the item
+/// was reached.
 #[test]
 fn a_relative_link_leads_from_one_item_to_another() {
     let folder = Folder::new();
@@ -138,7 +139,8 @@ fn older_versions_stay_where_they_were() {
     );
 }
 
-/// Clause 2.3: a link between items leads from a page of an older version to the same place, though that lies one folder deeper.
+/// Clause 2.3: a link between items leads from a page of an older version to the same place, though
+/// that lies one folder deeper.
 #[test]
 fn links_between_items_work_from_older_versions() {
     let folder = Folder::new();

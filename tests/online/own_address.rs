@@ -32,7 +32,7 @@ fn get(server: &Server, path: &str, languages: &str) -> Reply {
     server.get_with(path, if languages.is_empty() { "" } else { &lines })
 }
 
-/// What a path opens in the end: the bytes of a file, or the label of metadata.
+/// The result of a path: the bytes of a file, or the label of metadata.
 fn opens(server: &Server, path: &str, languages: &str) -> String {
     let reply = get(server, path, languages);
     assert_eq!(reply.status, 302, "{path}: {}", reply.text());
@@ -97,16 +97,16 @@ fn clause_2_every_modifier_at_the_archives_own_address() {
         assert_eq!(opens(&server, &format!("/{before}{e}!"), ""), "e2", "{before}");
     }
     assert_eq!(opens(&server, "/LK47B6W/362SFKH!", ""), "e2", "by an alias");
-    // The Archive service is an item like others, but for questions to it (clause 3.6).
+    // The Archive service is an item like others, except for service requests (clause 3.6).
     let service = metadata(&folder.service);
     for path in ["", "??", ":", "?ibiurl.verblist=GetMetadata"] {
         assert_eq!(opens(&server, &format!("/{}{path}", folder.service), ""), service, "{path}");
     }
     assert_eq!(server.service(&folder, "x=y").status, 400);
-    // The item's own pairs go on with it, raw.
+    // The item's own pairs are passed on unchanged.
     let passed = server.get(&format!("/{e}?a=1%2B2&ibiurl.x=y&b"));
     assert_eq!(passed.header("location"), format!("/col/{e}/doc/e.txt?a=1%2B2&b"));
-    // 4.2 step 6: what ends in a removed item gives way to the next best.
+    // 4.2 step 6: a removed translation gives way to the next best.
     let gone = folder.archive("remove", &[&f, "--reason", "x", "--yes"]);
     assert_eq!(gone.status, 0, "{}", gone.stderr);
     assert_eq!(opens(&server, &format!("/{e}+"), "fr, pt;q=0.5"), "p");
@@ -129,7 +129,7 @@ fn clause_4_3_what_is_not_here_is_404_and_names_what_there_is() {
         (format!("/{e}+(xx)"), 400, "xx"),
         (format!("/{e}?ibiurl.verblist=GetNothing"), 400, "GetNothing"),
         (format!("/{e}?ibiurl.requireditemstatus=Copy"), 400, "Original"),
-        ("/favicon.ico".to_owned(), 404, "nothing at this address"),
+        ("/nothing.ico".to_owned(), 404, "nothing at this address"),
     ] {
         let reply = server.get_with(&path, "Accept: application/json\r\n");
         assert_eq!(reply.problem(), status, "{path}");
@@ -137,7 +137,7 @@ fn clause_4_3_what_is_not_here_is_404_and_names_what_there_is() {
     }
 }
 
-/// Clause 2: what it does not hold goes to its resolver, as it was asked for.
+/// Clause 2: requests for items that it does not hold go unchanged to its resolver.
 #[test]
 fn clause_2_what_is_not_held_is_sent_to_the_resolver() {
     let Family { folder, labels: [e, _, _, e2, _] } = Family::new();
@@ -158,7 +158,7 @@ fn clause_2_what_is_not_held_is_sent_to_the_resolver() {
         assert_eq!(to, (302, format!("http://r.test:1{path}")));
     }
     assert_eq!(opens(&server, &format!("/{e}!"), ""), "e2", "the Original knows its last edition");
-    // A Copy's word that there is no next edition is not enough (4.2 step 4), nor is it the
+    // A Copy's claim that there is no next edition is not enough (4.2 step 4), and it is not the
     // Original.
     let other = Folder::new();
     let from = format!("http://{}", server.at);

@@ -1,4 +1,4 @@
-//! Going on and off line: a resolver is told (clause 3.3).
+//! The resolver is notified when the Archive goes online or offline (clause 3.3).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -8,10 +8,10 @@ use std::thread;
 
 use super::{Folder, ask};
 
-/// The key that the Archive is registered with, and no number otherwise.
+/// The Archive's registration key, which occurs nowhere else as a number.
 const KEY: &str = "8675309867-5309867530986753098";
 
-/// A resolver that answers from a list, and then always with the last; it tells what it was asked.
+/// A resolver that answers from a list, then always with the last answer; it records the requests.
 fn resolver(answers: &'static [&'static str]) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
@@ -62,7 +62,7 @@ const INCLUDED: &str = "status.archive included\r\nstatus.confirmation successfu
 #[test]
 fn the_resolver_is_told_until_it_has_confirmed_and_again_at_the_end() {
     let folder = Folder::new();
-    // First it is silent, then it talks nonsense, then it cannot reach us, and then it can.
+    // First it is silent, then it sends garbage, then it cannot reach us, and then it can.
     let (at, asked) =
         resolver(&["", "{", "status.archive included status.confirmation unsuccessful", INCLUDED]);
     let key = folder.place.path().join("key");
@@ -73,7 +73,7 @@ fn the_resolver_is_told_until_it_has_confirmed_and_again_at_the_end() {
     assert_eq!(server.get("/readyz").status, 200, "it does not wait for a resolver");
     for round in 0..4 {
         let (path, pairs) = pairs(&asked.recv().unwrap());
-        assert_eq!(path, "/J8LNKB5R7W/3FUQHC5", "the service of the norm's resolver");
+        assert_eq!(path, "/J8LNKB5R7W/3FUQHC5", "the service of the standard's resolver");
         let mut expected = BTreeMap::from(
             [
                 ("servicesubject", "inclusionRequest"),
@@ -90,7 +90,7 @@ fn the_resolver_is_told_until_it_has_confirmed_and_again_at_the_end() {
         assert!(version.starts_with("ibi-"), "{version}");
         expected.insert("archiveplatformversion".to_owned(), version);
         assert_eq!(pairs, expected, "round {round}");
-        // What it was told is true: the service answers there.
+        // The announced address is correct: the service answers there.
         let back = format!("/{}?servicesubject=inclusionConfirmationRequest", pairs["archiveserviceibi"]);
         assert_eq!(ask(&pairs["archiveaddress"], "GET", &back, "", b"").text(), "confirmation yes");
     }
@@ -118,7 +118,7 @@ fn a_resolver_with_a_service_of_its_own_is_asked_there_with_the_key_of_the_envir
     let mut child = std::process::Command::new(crate::binary::IBI)
         .args(["archive", "serve", "--listen", "127.0.0.1:0", "--data"])
         .arg(&data)
-        .args(["--resolver", &format!("http://{at}/LK47B6W/362SFKH/")])
+        .args(["--allow-private", "--resolver", &format!("http://{at}/LK47B6W/362SFKH/")])
         .env("IBI_KEY", KEY)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
@@ -130,7 +130,7 @@ fn a_resolver_with_a_service_of_its_own_is_asked_there_with_the_key_of_the_envir
     assert!(child.wait().unwrap().success());
 }
 
-/// A key that is none is refused before anybody hears of it, and is not repeated.
+/// An invalid key is refused before it is sent, and is not repeated.
 #[test]
 fn a_key_that_is_none_is_refused_and_not_repeated() {
     let folder = Folder::new();

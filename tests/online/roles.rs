@@ -14,7 +14,7 @@ fn each_role_may_do_its_own_and_no_more() {
     let file = format!("{draft}/files/a.txt");
     let publish = format!("{draft}/publish");
     let title: &[u8] = br#"{"metadata": [{"element": "title", "value": "New"}]}"#;
-    // From what needs least to what needs most: with no token, a wrong one, and each role.
+    // From the least to the most privileged: with no token, a wrong one, and each role.
     for (method, path, body, expected) in [
         ("POST", "/labels", &b""[..], [401, 401, 201, 201, 201]),
         ("GET", "/drafts", b"", [401, 401, 403, 200, 200]),
@@ -26,7 +26,7 @@ fn each_role_may_do_its_own_and_no_more() {
         ("PUT", &file, b"x", [401, 401, 403, 200, 200]),
         ("POST", &publish, b"", [401, 401, 403, 201, 201]),
         ("DELETE", &draft, b"", [401, 401, 403, 404, 404]),
-        ("PATCH", &item, title, [401, 401, 403, 200, 200]),
+        ("PATCH", &item, title, [401, 401, 403, 403, 200]),
         ("DELETE", &item, b"{\"reason\": \"by law\"}", [401, 401, 403, 403, 200]),
         ("GET", "/items", b"", [200; 5]),
         ("GET", &item, b"", [410; 5]),
@@ -48,7 +48,7 @@ fn each_role_may_do_its_own_and_no_more() {
     let removed = server.api("", "GET", &item, b"").json();
     assert_eq!(
         (&removed["removed"]["by"], &removed["removed"]["reason"]),
-        (&"operator".into(), &"by law".into())
+        (&"librarian".into(), &"by law".into())
     );
 }
 
@@ -87,7 +87,7 @@ fn a_token_is_good_at_once_and_until_it_is_revoked() {
     assert_eq!(server.api(&token, "POST", "/labels", b"").problem(), 401);
 }
 
-/// A closed item's files are its operator's to see, over the API as well.
+/// Operators see a closed item's files, also over the API.
 #[test]
 fn only_an_operator_is_told_the_files_of_a_closed_item() {
     let folder = Folder::new();

@@ -1,9 +1,9 @@
-//! Threat K1: secrets are in no log, no answer, no figure and no file.
+//! Threat K1: secrets are in no log, response, metric or file.
 
 use super::client::ask;
 use super::{Folder, Reply};
 
-/// Secrets that are planted, none of which is ever to be seen again.
+/// Planted secrets, none of which may appear anywhere.
 const KEY: &str = "5550199555-0199555019955501995550";
 const WRONG: &str = "ibi_canarycanarycanarycanarycanarycanarycanarycanarycanarycanary42";
 
@@ -14,7 +14,7 @@ fn no_secret_is_seen_again() {
     let token = folder.token("operator");
     let key = folder.place.path().join("key");
     std::fs::write(&key, KEY).unwrap();
-    // Nobody is there, so that every try is logged.
+    // Nothing listens there, so that every attempt is logged.
     let server =
         folder.serve_with(&["--resolver", "http://127.0.0.1:9", "--key-file", &key.display().to_string()]);
     let mut seen: Vec<(String, Vec<u8>)> = Vec::new();
@@ -44,7 +44,7 @@ fn no_secret_is_seen_again() {
                 keep(format!("{method} {path}"), reply);
             }
         }
-        // Where it does not belong: in a query, and in a request that is broken.
+        // In the wrong place: in a query, and in a malformed request.
         for query in ["access_token", "limit", "after", "lang", "registrationkey", "urlkey", "servicesubject"]
         {
             for path in ["/", "/api/v1/openapi.json", "/readyz"] {
@@ -54,7 +54,7 @@ fn no_secret_is_seen_again() {
         let broken = format!("GET /livez HTTP/1.1\r\nAuthorization: Bearer {secret}\r\nHost\r\n\r\n");
         keep("broken".to_owned(), Reply::read(&server.raw(broken.as_bytes())).unwrap());
     }
-    // As a resolver would get it, sent to the wrong door.
+    // A resolver's message, sent to the wrong server.
     for subject in ["inclusionRequest", "exclusionRequest", "acknowledgment", "urlRequest"] {
         let query =
             format!("servicesubject={subject}&registrationkey={KEY}&urlkey={KEY}&archiveserviceibi={rep}");
@@ -80,7 +80,7 @@ fn no_secret_is_seen_again() {
     }
 }
 
-/// Statistics keep no address, and logs none of a query, where a client's stands.
+/// Statistics store no address, and logs no part of a query, which may contain a client's.
 #[test]
 fn the_address_of_a_client_is_kept_nowhere() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! A server at work.
+//! Running server processes, and requests to them.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -6,12 +6,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::Folder;
 use super::client::{Reply, ask, exchange};
 use crate::binary::IBI;
 
-/// A server at work. It is told to stop when it is dropped.
+/// A running server process, which is stopped when it is dropped.
 pub(crate) struct Server {
     pub(crate) child: Child,
     /// Host and port.
@@ -24,7 +25,7 @@ pub(crate) struct Server {
 impl Server {
     /// An Archive.
     pub(crate) fn start(data: &Path, arguments: &[&str]) -> Self {
-        // What it prints is its address on the Web: with one of its own, the port must be known before.
+        // It prints its public address: with `--address`, the port must be known in advance.
         let named = arguments.contains(&"--address");
         let listen = if named { free() } else { "127.0.0.1:0".to_owned() };
         let mut server = Self::run(&["archive", "serve", "--listen", &listen], data, arguments);
@@ -36,12 +37,23 @@ impl Server {
 
     /// `ibi COMMAND --data DATA ARGUMENTS`, which prints its address when it listens.
     pub(crate) fn run(command: &[&str], data: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(command, data, arguments, false)
+    }
+
+    /// An Archive that contacts nothing on this machine.
+    pub(crate) fn guarded(data: &Path) -> Self {
+        Self::spawn(&["archive", "serve", "--listen", "127.0.0.1:0"], data, &[], true)
+    }
+
+    fn spawn(command: &[&str], data: &Path, arguments: &[&str], guarded: bool) -> Self {
         let mut child = Command::new(IBI)
             .args(command)
             .arg("--data")
             .arg(data)
             .args(arguments)
             .env("IBI_LOG", "trace")
+            // All servers of the tests are on this machine.
+            .env("IBI_ALLOW_PRIVATE", if guarded { "no" } else { "yes" })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -58,7 +70,7 @@ impl Server {
         let mut line = String::new();
         let mut said = BufReader::new(child.stdout.take().unwrap());
         said.read_line(&mut line).unwrap();
-        let at = line.trim().strip_prefix("http://").map(|at| at.trim_end_matches('/').to_owned());
+        let at = line.trim().split_once("://").map(|(_, at)| at.trim_end_matches('/').to_owned());
         assert!(at.is_some(), "it did not start: {}", log.lock().unwrap());
         Self { child, at: at.unwrap(), said, log, reading: Some(reading) }
     }
@@ -72,14 +84,14 @@ impl Server {
         ask(&self.at, "GET", path, headers, b"")
     }
 
-    /// A request to the API, with a token or without. A body that is not empty is sent as it is.
+    /// A request to the API, with or without a token. A non-empty body is sent unchanged.
     pub(crate) fn api(&self, token: &str, method: &str, path: &str, body: &[u8]) -> Reply {
         let token =
             if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
         ask(&self.at, method, &format!("/api/v1{path}"), &token, body)
     }
 
-    /// What raw bytes are answered with.
+    /// The response to raw bytes.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Vec<u8> {
         exchange(&self.at, bytes)
     }
@@ -94,18 +106,29 @@ impl Server {
         assert!(sent.success());
     }
 
+    /// Its log. Waits until it is complete, because it is written after the response.
     pub(crate) fn log(&self) -> String {
-        self.log.lock().unwrap().clone()
+        let now = || self.log.lock().unwrap().clone();
+        let mut log = now();
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(60));
+            let later = now();
+            if later.len() == log.len() {
+                break;
+            }
+            log = later;
+        }
+        log
     }
 
-    /// What it prints from here on, once it has ended.
+    /// Its further output, after it has ended.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = String::new();
         self.said.read_to_string(&mut rest).unwrap();
         rest
     }
 
-    /// Stops it as an operator does, and returns how it ended and its whole log.
+    /// Stops it as an operator does, and returns its exit status and its whole log.
     pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         self.signal("-TERM");
         (self.end(), self.log())
@@ -131,7 +154,7 @@ impl Drop for Server {
     }
 }
 
-/// An address that nobody listens on.
+/// A free address.
 fn free() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

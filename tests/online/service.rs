@@ -40,8 +40,8 @@ fn the_archive_confirms_its_inclusion() {
     assert_eq!(reply.header("cache-control"), "no-store");
 }
 
-/// Clause 3.6: pairs come in any order, and a label in any spelling. What resolvers send is answered before routes are looked for,
-/// and all else through them: nobody can tell the difference.
+/// Clause 3.6: pairs come in any order, and a label in any spelling. The fast path for resolvers
+/// and the regular routes give the same answers.
 #[test]
 fn however_the_service_is_asked_the_answer_is_the_same() {
     let folder = Folder::new();
@@ -72,7 +72,7 @@ fn however_the_service_is_asked_the_answer_is_the_same() {
     assert!(figures.contains(r#"ibi_requests_total{route="other",status="200"} 6"#), "{figures}");
 }
 
-/// Clause 3.4: what is asked for, where it is, and a key.
+/// Clause 3.4: the answer has the relation, its URL, and a key.
 #[test]
 fn a_url_request_is_answered_with_the_pairs_of_the_item() {
     let folder = Folder::new();
@@ -184,7 +184,7 @@ fn what_is_malformed_is_told_in_pairs() {
     }
 }
 
-/// Threat K8; clause 3.5: a key is unlike any other, and counts once, for its own item.
+/// Threat K8; clause 3.5: a key is unique, and counts once, for its own item.
 #[test]
 fn an_acknowledgment_counts_once_and_a_made_up_key_never() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Stopping: what was begun ends whole, and nothing new begins.
+//! Shutdown: requests in progress finish, and no new ones start.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -40,7 +40,7 @@ fn an_upload_in_progress_is_taken_whole() {
         content.len()
     );
     stream.write_all(&[head.as_bytes(), &content[..1000]].concat()).unwrap();
-    // It is at work: its head was read.
+    // The request is in progress: its head was read.
     until("the draft gave it a number", || {
         let id = draft.rsplit('/').next().unwrap();
         folder.data().join("service/drafts").join(id).read_dir().unwrap().count() > 1
@@ -56,7 +56,7 @@ fn an_upload_in_progress_is_taken_whole() {
     assert_eq!(server.api(&token, "GET", &draft, b"").json()["files"][0]["size"], content.len());
 }
 
-/// Connections that wait for nothing hold nothing up, and what was counted is kept.
+/// Idle connections delay nothing, and counts are kept.
 #[test]
 fn idle_connections_are_let_go_and_counts_are_kept() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Items of every kind (clause 2.2): records without files, and items that lead to a URL.
+//! Kinds of items (clause 2.2): records without files, and items with a target URL.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn asked(server: &Server, folder: &Folder, label: &str, more: &str) -> Reply {
     server.service(folder, &format!("servicesubject=urlRequest&{who}{more}"))
 }
 
-/// Where a path leads, if it is a redirect that says so in one safe line.
+/// The target of a redirect, in one safe header line.
 fn led(server: &Server, path: &str) -> (u16, String) {
     let reply = server.get(path);
     (reply.status, reply.header("location").to_owned())
@@ -54,7 +54,7 @@ fn clause_2_2_the_persistent_url_of_a_record_opens_its_metadata() {
     assert_eq!((&again["metadata"]["dc"], &again["files"]), (&item["metadata"]["dc"], &json!([])));
 }
 
-/// Clause 2.2, D31; 003 §6.1: the query pairs are the item's.
+/// Clause 2.2, D31; 003 §6.1: the query pairs belong to the item.
 #[test]
 fn clause_2_2_an_item_leads_to_its_url_with_the_pairs_of_the_query() {
     let folder = Folder::new();
@@ -72,14 +72,24 @@ fn clause_2_2_an_item_leads_to_its_url_with_the_pairs_of_the_query() {
         assert_eq!(led(&server, &format!("/{label}{path}")), at(pairs), "{path}");
         assert_eq!(ask(&server.at, "HEAD", &format!("/{label}{path}"), "", b"").status, 302);
     }
-    // 4.2 step 2: a resolver is told an address of this Archive, which leads on.
+    // 4.2 step 2: a resolver gets an address of this Archive, which redirects.
     let answer = asked(&server, &folder, &label, "");
     let own = format!("/col/{label}/doc/");
     assert_eq!(answer.pair("url"), format!("http://{}{own}", server.at));
     assert_eq!((answer.pair("contenttype"), answer.pair("state")), ("Data".into(), "Original".into()));
     assert_eq!(led(&server, &format!("{own}?a=%20b&c")), at("&a=%20b&c"));
-    assert_eq!(asked(&server, &folder, &label, "&parsedibiurl.filepath=/x").pair("url"), "");
-    // No line of the answer is theirs.
+    // A path behind the label is one below the target, as in a PURL server's partial redirects.
+    let below = asked(&server, &folder, &label, "&parsedibiurl.filepath=/x/%C3%B3+y").pair("url");
+    assert_eq!(below, format!("http://{}{own}x/%C3%B3%20y", server.at));
+    let there = (302, "https://maps.test/wms/x/%C3%B3%20y?service=WMS&z=1".to_owned());
+    for path in [format!("{own}x/%C3%B3%20y?z=1"), format!("/{label}/x/%C3%B3%20y?z=1")] {
+        assert_eq!(led(&server, &path), there, "{path}");
+    }
+    assert_eq!(led(&server, &format!("{own}x/")).1, "https://maps.test/wms/x/?service=WMS");
+    for path in [format!("{own}x/%2e%2e/y"), format!("/{label}/{}", "x".repeat(3000))] {
+        assert_eq!(led(&server, &path), (400, String::new()), "{path}");
+    }
+    // No header line can be injected.
     assert_eq!(led(&server, &format!("{own}?a=%0d%0aSet-Cookie:x")), at("&a=%0d%0aSet-Cookie:x"));
     // It is shown, and counted.
     let page = server.get(&format!("/col/{label}/")).text();
@@ -111,8 +121,8 @@ fn clause_2_2_a_change_of_the_url_is_a_version() {
         assert_eq!(led(&server, &format!("/col/{label}/{version}doc/")), (302, to.to_owned()), "{version}");
     }
     assert_eq!(server.get(&format!("/col/{label}/v3/doc/a.txt")).text(), "kept here now");
-    // Over the API: said, and taken away.
-    let token = folder.token("depositor");
+    // Over the API: set, and removed.
+    let token = folder.token("operator");
     let patch = |body: Value| {
         let reply = server.api(&token, "PATCH", &format!("/items/{label}"), body.to_string().as_bytes());
         assert_eq!(reply.status, 200, "{}", reply.text());
@@ -149,14 +159,14 @@ fn clause_2_2_a_url_without_credentials_or_what_breaks_a_header() {
     let server = folder.serve();
     let refused = server.api(&token, "POST", "/drafts", br#"{"url":"http://me@a.test/"}"#);
     assert_eq!(refused.problem(), 422);
-    // Files and a URL at once, of a draft.
+    // A draft with files and a URL.
     let draft = server.api(&token, "POST", "/drafts", br#"{"url":"http://a.test/"}"#).json();
     let id = draft["id"].as_str().unwrap();
     assert!(server.api(&token, "PUT", &format!("/drafts/{id}/files/a.txt"), b"a").status < 300);
     assert_eq!(server.api(&token, "POST", &format!("/drafts/{id}/publish"), b"").problem(), 422);
 }
 
-/// Clause 2.2: a closed item's URL is neither shown nor led to.
+/// Clause 2.2: a closed item's URL is neither shown nor redirected to.
 #[test]
 fn clause_2_2_the_url_of_a_closed_item_is_told_to_nobody() {
     let folder = Folder::new();
@@ -205,7 +215,7 @@ fn clause_2_2_a_person_sees_the_target_first_if_the_operator_wants_that() {
         let page = server.get_with(&path, PERSON);
         assert_eq!((page.status, page.header("location")), (200, ""));
         assert!(page.text().contains("http://a.test/?b=1&#38;c=%22%3E"), "{}", page.text());
-        // Programs go on as ever.
+        // Programs are redirected as usual.
         let (status, to) = led(&server, &path);
         assert_eq!((status, to.as_str()), (302, "http://a.test/?b=1&c=%22%3E"));
     }
@@ -250,7 +260,7 @@ fn an_item_with_a_url_is_copied_and_kept_as_it_is() {
     };
     assert_eq!(file(&to), file(&from));
     assert!(file(&from).contains("\"format\": 2"));
-    // Removed, nothing of the URL is left to lead to.
+    // After removal, the URL is gone.
     let removed = from.archive("remove", &[&label, "--reason", "gone", "--yes"]);
     assert_eq!(removed.status, 0, "{}", removed.stderr);
     for path in [format!("/{label}"), format!("/col/{label}/doc/")] {

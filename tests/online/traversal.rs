@@ -1,8 +1,9 @@
-//! Threat W1: a path is a name in an item's list of files, decoded once, and leads nowhere else.
+//! Threat W1: a path is looked up in the item's list of files, decoded once, and reaches nothing
+//! else.
 
 use super::{Folder, Reply, Server};
 
-/// Ways to write `..`, `/` and what may come between them.
+/// Encodings of `..`, `/` and what may come between them.
 const UP: &[&str] = &[
     "..",
     "%2e%2e",
@@ -26,7 +27,7 @@ const UP: &[&str] = &[
 const SLASH: &[&str] =
     &["/", "//", "%2f", "%2F", "%252f", "%5c", "%255c", "/./", "/%2e/", "%c0%af", "%e2%88%95"];
 
-/// Every climb out of a folder, to a file outside that would be worth it.
+/// Paths that climb out of a folder to files outside.
 fn climbs() -> Vec<String> {
     let mut climbs = Vec::new();
     for goal in ["etc/passwd", "service/tokens.json", "archive/settings.json", "doc/inside.txt"] {
@@ -59,7 +60,7 @@ fn climbs() -> Vec<String> {
     climbs
 }
 
-/// What stands in files outside, and must never come.
+/// The contents of files outside, which must never be served.
 fn outside(folder: &Folder) -> Vec<String> {
     let tokens = std::fs::read_to_string(folder.data().join("service/tokens.json")).unwrap();
     vec!["root:x:0:0".to_owned(), tokens.chars().take(20).collect()]
@@ -70,7 +71,7 @@ fn check(outside: &[String], what: &str, answer: &Reply) {
     assert!(outside.iter().all(|secret| !text.contains(secret)), "{what} got out: {text}");
 }
 
-/// Sends them all: each has an answer.
+/// Sends all of them: each gets a response.
 fn all(server: &Server, requests: &[(String, String)], mut each: impl FnMut(&str, Reply)) {
     for (what, request) in requests {
         let answer = Reply::read(&server.raw(request.as_bytes()));
@@ -96,7 +97,7 @@ fn no_encoding_leads_out_of_an_item() {
     }
     all(&server, &requests, |what, answer| {
         check(&outside, what, &answer);
-        // At most to the same item.
+        // They resolve at most to the same item.
         let led = answer.status == 307 && answer.header("location").starts_with(&format!("/col/{rep}/"));
         assert!((400..500).contains(&answer.status) || led, "{what}: {}", answer.status);
     });
@@ -137,7 +138,7 @@ fn no_name_of_an_upload_leads_out_of_its_draft() {
     let inside = format!("service/drafts/{id}/");
     let new: Vec<String> = tree(&folder).into_iter().filter(|path| !before.contains(path)).collect();
     assert!(new.iter().all(|path| path.starts_with(&inside)), "{new:?}");
-    // As identifiers of drafts, they lead nowhere either.
+    // As ids of drafts, they resolve to nothing either.
     for climb in climbs() {
         let answer = server.api(&token, "DELETE", &format!("/drafts/{climb}"), b"");
         assert!((400..500).contains(&answer.status), "{climb}: {}", answer.status);

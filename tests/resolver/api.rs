@@ -12,7 +12,7 @@ fn an_operator_registers_retires_exports_and_imports() {
     let server = a.serve();
     let folder = Folder::new();
     let item = folder.deposit(&[(b"a.txt", b"one")], &[]);
-    // Without a token, or with one that is not known: who is registered, and where an item is.
+    // Without a token, or with an unknown one: who is registered, and where an item is.
     let register = json!({ "service": folder.service }).to_string();
     let retire = register.clone();
     let closed: [(&str, &str, &str); 7] = [
@@ -50,7 +50,7 @@ fn an_operator_registers_retires_exports_and_imports() {
     );
     assert_eq!(follow(&server.get(&format!("/{item}"))).body, b"one");
 
-    // Resolved without being sent anywhere.
+    // Resolved without a redirect.
     let encoded = item.replace('/', "%2F");
     let resolved = server.api("", "GET", &format!("/resolve?url={encoded}%21&explain=true"), b"").json();
     let to = format!("http://{}/col/{item}/doc/a.txt", archive.at);
@@ -61,7 +61,7 @@ fn an_operator_registers_retires_exports_and_imports() {
     assert_eq!(server.api("", "GET", "/resolve", b"").problem(), 400);
     assert_eq!(server.api("", "GET", &format!("/resolve?url={encoded}!!"), b"").problem(), 400);
 
-    // What is not what is described.
+    // Requests that do not match the description.
     for (method, path, body, status) in [
         ("POST", "/archives", "{", 400),
         ("POST", "/archives", "{}", 422),
@@ -91,13 +91,13 @@ fn an_operator_registers_retires_exports_and_imports() {
     assert_eq!(
         follow(&other.get(&format!("/{item}"))).body,
         b"one",
-        "it was on line there, and is asked here"
+        "it was online there, and is asked here"
     );
 
     let retired = server.api(&token, "POST", "/archives/retire", retire.as_bytes());
     assert_eq!((retired.status, &retired.json()["standing"]), (200, &"retired".into()));
     assert_eq!(server.get(&format!("/{item}")).status, 404, "at once");
-    // A token that is taken back is no good any more.
+    // A revoked token is refused.
     let id = a.json("token list", &[])[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(a.run("token revoke", &[&id]).status, 0);
     until("it is taken back", || server.api(&token, "GET", "/alerts", b"").status == 401);
@@ -139,7 +139,7 @@ fn an_operator_looks_into_alerts_and_ends_them() {
     assert!(location(&server.get(&url)).contains(&archives[1].at), "one claims it");
 }
 
-/// Figures, health and the description are there for whoever runs it.
+/// Metrics, health checks and the description are open to everybody.
 #[test]
 fn health_figures_and_description_are_there() {
     let resolver = Resolver::new();
@@ -155,7 +155,7 @@ fn health_figures_and_description_are_there() {
     assert_eq!(server.api("", "GET", "/openapi.json", b"").json(), described);
     let home = server.get("/");
     assert_eq!((home.status, home.header("content-type")), (200, "text/html; charset=utf-8"));
-    // What is written into the field is looked up, here.
+    // The text of the form's field is looked up here.
     let asked = server.get("/?ibi=%20//8JMKD3MGP8W/34PGRBS%0d%0aX-Injected:%20y");
     assert_eq!((asked.status, asked.header("location")), (303, "/8JMKD3MGP8W/34PGRBSX-Injected:y"));
     assert_eq!(asked.header("x-injected"), "");

@@ -1,4 +1,5 @@
-//! What Archives learn of a client, and where a client is sent (clauses 3.4, 3.5, 4.2 steps 1, 2 and 7).
+//! What Archives learn about a client, and where a client is redirected (clauses 3.4, 3.5, 4.2
+//! steps 1, 2 and 7).
 
 use super::scripted::{Scripted, item};
 use super::{PUBLIC, Resolver, figure, location, until};
@@ -7,7 +8,7 @@ const SERVICE: &str = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17";
 const IBI: &str = "sid.inpe.br/mtc-m18@80/2009/07.21.14.43";
 const URL: &str = "/sid.inpe.br/mtc-m18@80/2009/07.21.14.43";
 
-/// Clause 4.2 step 1; threat K6: what a client says of itself is believed of a trusted proxy only.
+/// Clause 4.2 step 1; threat K6: a forwarded address is accepted from a trusted proxy only.
 #[test]
 fn a_forwarded_address_is_believed_of_a_trusted_proxy_only() {
     let archive = Scripted::with(SERVICE, IBI, "/a");
@@ -32,7 +33,8 @@ fn a_forwarded_address_is_believed_of_a_trusted_proxy_only() {
         "3.4: the client, then its proxies"
     );
     assert_eq!(address(&two, "X-Forwarded-For: 2001:db8::7\r\n"), "2001:db8::7%20127.0.0.1");
-    // Some proxies write ports, some `Forwarded` (RFC 7239); who cannot be read is nobody, and never the proxy.
+    // Some proxies write ports, some `Forwarded` (RFC 7239); an unreadable address is unknown, and
+    // never the proxy's.
     assert_eq!(address(&two, "X-Forwarded-For: 198.51.100.7:4711\r\n"), "198.51.100.7%20127.0.0.1");
     let forwarded = "Forwarded: for=198.51.100.7;proto=http, for=\"192.0.2.3:80\"\r\n";
     assert_eq!(address(&two, forwarded), "198.51.100.7%20192.0.2.3%20127.0.0.1");
@@ -41,7 +43,8 @@ fn a_forwarded_address_is_believed_of_a_trusted_proxy_only() {
     assert_eq!(address(&two, "X-Forwarded-For: 198.51.100.1\r\nForwarded: for=198.51.100.2\r\n"), nobody);
 }
 
-/// Clause 3.4; an `ip:` rule that covers the network of the proxy is not opened by nonsense in what it passes on.
+/// Clause 3.4: an `ip:` rule that covers the proxy's network is not opened by a malformed forwarded
+/// address.
 #[test]
 fn nonsense_does_not_make_the_proxy_of_a_client() {
     let folder = super::Folder::new();
@@ -79,7 +82,7 @@ fn every_line_of_accept_language_counts() {
     assert!(page.contains("<html lang=\"pt\">"), "pages too: {page}");
 }
 
-/// Clause 3.4: the language preference and the wish for the original are never passed on, nor is anything else of a client.
+/// Clause 3.4: neither the language preference nor the required status of a client is passed on.
 #[test]
 fn what_a_client_reads_and_requires_is_nobodys_business() {
     let archive = Scripted::with(SERVICE, IBI, "/a");
@@ -106,7 +109,8 @@ fn what_a_client_reads_and_requires_is_nobodys_business() {
     assert!(asked.iter().any(|question| question.value("parsedibiurl.filepath") == "/a%20b"), "{asked:?}");
 }
 
-/// Clause 3.5: the pairs exactly, once, to the Archive whose URL was chosen; and only if somebody was sent there.
+/// Clause 3.5: exactly these pairs, once, to the Archive whose URL was chosen; and only after a
+/// redirect.
 #[test]
 fn an_acknowledgment_is_sent_once_and_only_for_a_redirect() {
     let archive = Scripted::new(SERVICE, |question, at| match question.value("parsedibiurl.ibi") {
@@ -125,7 +129,7 @@ fn an_acknowledgment_is_sent_once_and_only_for_a_redirect() {
     let asked = format!("{URL}?x=%C3%A9&ibiurl.requireditemstatus=Original");
     let reply = server.get_with(&asked, "X-Forwarded-For: 172.16.44.200\r\n");
     assert_eq!(location(&reply), format!("http://{}/a%20b?c=d&x=%C3%A9", archive.at));
-    // Nobody goes anywhere: only explained, only asked by a program.
+    // No redirect: only explained, or only queried by a program.
     assert_eq!(server.get(&format!("{URL}?explain")).status, 200);
     assert_eq!(server.get(&format!("/api/v1/resolve?url={URL}")).status, 200);
     // Nothing to acknowledge: no key; nothing found; not understood.
@@ -133,7 +137,7 @@ fn an_acknowledgment_is_sent_once_and_only_for_a_redirect() {
     assert_eq!(server.get(&URL.replace("14.43", "14.45")).status, 404);
     assert_eq!(server.get(&format!("{URL}!!")).status, 400);
     until("it is sent", || figure(&server, "ibi_acknowledgments_total{result=\"sent\"}") == "1");
-    // Before it ends, it sends what is left.
+    // Before it stops, it sends pending acknowledgments.
     assert_eq!(server.stop().0, Some(0));
     let acknowledged = archive.asked("acknowledgment");
     assert_eq!(acknowledged.len(), 1, "{acknowledged:?}");

@@ -1,4 +1,4 @@
-//! What the commands of a resolver answer, and what they say when they cannot.
+//! Output and errors of the resolver's commands.
 
 use super::{PUBLIC, Resolver};
 use crate::binary::{ibi, ibi_with};
@@ -6,7 +6,7 @@ use crate::binary::{ibi, ibi_with};
 const SERVICE: &str = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17";
 const KEY: &str = "1234567890-0987654321";
 
-/// Runs a command that must not be done: its status, and what it says that has to have these words in it.
+/// Runs a command that must fail: checks its status, and that its message contains these words.
 fn refused(resolver: &Resolver, command: &str, arguments: &[&str], status: i32, words: &[&str]) {
     let run = resolver.run(command, arguments);
     assert_eq!((run.status, run.stdout.as_str()), (status, ""), "{command} {arguments:?}: {}", run.stderr);
@@ -51,10 +51,15 @@ fn every_refusal_names_the_next_step() {
         &["there is no alert 7", "ibi resolver alerts --all"],
     );
     refused(&resolver, "alerts", &["--resolve", "7"], 2, &["--note"]);
-    refused(&resolver, "resolve", &["no label"], 2, &["this is no IBI", "of the path)"]);
+    refused(&resolver, "resolve", &["no label"], 2, &["not a valid IBI", "of the path)"]);
     refused(&resolver, "import", &["none.txt"], 2, &["cannot read none.txt"]);
     refused(&resolver, "token revoke", &["none"], 1, &["there is no token none", "token list"]);
     refused(&resolver, "serve", &["--listen", "nowhere"], 2, &["cannot listen on nowhere"]);
+    // A valid address that cannot be bound is not a usage error.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(&resolver, "serve", &["--listen", &address], 3, &["Another program uses this port"]);
+    refused(&resolver, "serve", &["--listen", "192.0.2.1:80"], 3, &["does not have that address"]);
     refused(&resolver, "serve", &["--tls-cert", "none.pem"], 2, &["--tls-key"]);
     assert_eq!(resolver.json("archives", &[]).len(), 0, "nothing was registered");
     let empty = tempfile::tempdir().unwrap();
@@ -91,7 +96,7 @@ fn every_refusal_names_the_next_step() {
     assert_eq!(nowhere.run("archives", &[]).status, 4, "nothing was made");
 }
 
-/// All or nothing, and the line that is wrong.
+/// All or nothing; the error names the line.
 #[test]
 fn a_text_that_cannot_be_imported_names_its_line() {
     let resolver = Resolver::new();
@@ -124,10 +129,10 @@ fn a_text_that_cannot_be_imported_names_its_line() {
     assert_eq!(resolver.json("archives", &[]).len(), 1);
     let run = import(&both);
     assert_eq!(run.status, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("1 Archives added, 0 replaced, 1 kept"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 Archive added, 0 replaced, 1 kept"), "{}", run.stderr);
 }
 
-/// Data goes to stdout, talk to stderr; every reading command has `--json`.
+/// Data goes to stdout, messages to stderr; every reading command has `--json`.
 #[test]
 fn commands_answer_on_stdout_and_talk_on_stderr() {
     let resolver = Resolver::new();
@@ -135,7 +140,7 @@ fn commands_answer_on_stdout_and_talk_on_stderr() {
     let key = run.stdout.trim_end().to_owned();
     assert!(key.len() >= 10 && key.bytes().all(|c| c.is_ascii_digit() || c == b'-'), "{key}");
     assert!(
-        run.stderr.contains("shown this once")
+        run.stderr.contains("shown only once")
             && run.stderr.contains(&format!("--resolver {PUBLIC} --key-file"))
     );
     assert!(!run.stderr.contains(&key));
@@ -152,7 +157,7 @@ fn commands_answer_on_stdout_and_talk_on_stderr() {
     let retired = resolver.run("retire", &["--service", SERVICE]);
     assert!(
         retired.stdout.starts_with(&format!("{SERVICE}\tretired\t"))
-            && retired.stderr.contains("`register` brings it back")
+            && retired.stderr.contains("`register` reinstates it")
     );
     let back = resolver
         .json("register", &["--service", SERVICE, "--key", KEY, "--host", "files.test"])

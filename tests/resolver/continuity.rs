@@ -1,21 +1,20 @@
-//! Going on from what exists, with a resolver: registered labels, Originals that are declared,
-//! copies without an Original.
+//! Migration with a resolver: registered labels, declared Originals, copies without an Original.
 
 use std::fs;
 
 use serde_json::json;
 
-use super::{Resolver, location, until};
+use super::{Resolver, figure, location, until};
 use crate::online::Folder;
 
-/// Clauses 2 and 3.2: an Archive comes on line under the label that it is registered with, in
+/// Clauses 2 and 3.2: an Archive comes online under the label that it is registered with, in
 /// either form, or by an alias.
 #[test]
 fn an_archive_is_registered_by_any_label_of_its_service() {
     let resolver = Resolver::new();
     let answers = resolver.serve();
     let rep = "sid.inpe.br/mtc-m21/2012/06.05.15.34.39";
-    // One that no other run of the tests mints under.
+    // A prefix that no other run of the tests uses.
     let port = (1000 + std::process::id() % 60_000).to_string();
     for (options, registered) in [
         (&["--service", rep][..], None),
@@ -35,14 +34,15 @@ fn an_archive_is_registered_by_any_label_of_its_service() {
                 alias.to_owned()
             }
         };
-        if registered.is_some() {
+        // By default, the Archive tries its labels one after the other.
+        if registered == Some("alias") {
             assert_eq!(folder.archive("settings", &["--registered-label", &label]).status, 0);
         }
         let key = folder.place.path().join("key");
         fs::write(&key, resolver.register(&label)).unwrap();
         let url = format!("http://{}", resolver.at);
         let server = folder.serve_with(&["--resolver", &url, "--key-file", &key.display().to_string()]);
-        until("it is on line", || resolver.standing(&label) == ("online".to_owned(), server.at.clone()));
+        until("it is online", || resolver.standing(&label) == ("online".to_owned(), server.at.clone()));
         let item = folder.deposit(&[(b"a", b"one")], &[]);
         let found = answers.get(&format!("/{item}"));
         assert!(location(&found).contains(&server.at), "{label}");
@@ -55,7 +55,7 @@ fn an_archive_is_registered_by_any_label_of_its_service() {
     }
 }
 
-/// Clause 2.1: what somebody else answers Original for is not declared one here.
+/// Clause 2.1: an item whose Original another Archive claims is not declared one here.
 #[test]
 fn an_import_declares_originals_after_asking() {
     let resolver = Resolver::new();
@@ -76,10 +76,10 @@ fn an_import_declares_originals_after_asking() {
     };
     let run = import();
     assert_eq!(run.status, 1);
-    assert!(run.stdout.contains("says that it has the Original"), "{}", run.stdout);
+    assert!(run.stdout.contains("claims the Original"), "{}", run.stdout);
     assert_eq!(statuses(run), ["refused", "imported"]);
     assert_eq!(importer.archive("show", &[free]).json().remove(0)["state"], "Original");
-    // One that does not answer may have it.
+    // A silent Archive may have it.
     there.signal("-KILL");
     there.end();
     fs::create_dir_all(format!("{tree}/a.br/b/2001/01.01.00.02/doc")).unwrap();
@@ -87,7 +87,7 @@ fn an_import_declares_originals_after_asking() {
     let run = import();
     assert!(run.stdout.contains("did not answer"), "{}", run.stdout);
     assert_eq!(statuses(run), ["refused", "already", "refused"]);
-    // As copies they come in any case.
+    // As copies they are imported in any case.
     let run = importer.archive("import", &[&tree]);
     assert_eq!(statuses(run), ["imported", "already", "imported"]);
     assert_eq!(importer.archive("show", &[taken]).json().remove(0)["state"], "Copy");
@@ -113,7 +113,11 @@ fn copies_without_an_original_are_listed() {
     copier.put(&[(b"a", b"x")], &["--label", orphan]);
     let run = audit();
     assert_eq!((run.status, run.json()), (1, vec![json!({"item": orphan, "original": "nobody"})]));
-    // While an Archive does not answer, nobody knows.
+    // The server reports it, too: in its log, and as a metric.
+    until("it is reported", || here.log().contains("nobody claims the Original of this copy"));
+    assert!(here.log().contains(orphan));
+    until("it is counted", || figure(&here, "ibi_orphan_copies") == "1");
+    // While an Archive is silent, it is unknown.
     there.signal("-KILL");
     there.end();
     let run = audit();

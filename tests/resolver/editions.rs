@@ -1,5 +1,5 @@
-//! Chains of editions over several Archives, and what a client is told where they end in nothing
-//! (4.2 steps 4 and 5, 4.3).
+//! Chains of editions over several Archives, and the response where they end in nothing (4.2 steps
+//! 4 and 5, 4.3).
 
 use serde_json::json;
 
@@ -14,14 +14,14 @@ fn edition(number: usize) -> String {
     format!("sid.inpe.br/mtc-m18/2009/02.16.17.{number:02}")
 }
 
-/// The number of the edition that is asked for, if it is one of those that an Archive holds.
+/// The number of the requested edition, if it is one that an Archive holds.
 fn asked(question: &Question, holds: impl Fn(usize) -> bool) -> Option<usize> {
     let label = question.value("parsedibiurl.ibi");
     let number = label.strip_prefix("sid.inpe.br/mtc-m18/2009/02.16.17.")?.parse().ok()?;
     holds(number).then_some(number)
 }
 
-/// An Archive that holds some of so many editions, and knows the next of each.
+/// An Archive that holds some editions of a chain, and knows the next of each.
 fn holder(service: &str, last: usize, holds: impl Fn(usize) -> bool + Send + 'static) -> Scripted {
     Scripted::new(service, move |question, at| {
         let Some(number) = asked(question, &holds) else { return String::new() };
@@ -50,7 +50,7 @@ fn a_chain_of_thirty_editions_over_two_archives_is_followed() {
     assert_eq!((run.status, run.stdout), (0, format!("http://{}/last\n", archives[0].at)));
 }
 
-/// Clause 4.2 step 4: a Copy's word that there is no next edition waits for the Original's.
+/// Clause 4.2 step 4: a Copy's claim that there is no next edition waits for the Original's.
 #[test]
 fn copies_of_both_editions_elsewhere_never_lead_to_the_old_one() {
     let [a, b] = [Folder::new(), Folder::new()];
@@ -71,7 +71,7 @@ fn copies_of_both_editions_elsewhere_never_lead_to_the_old_one() {
 }
 
 /// Clauses 2.4 and 4.3: a newer edition that nobody has is named, and the older one offered; 503
-/// while somebody is silent.
+/// while an Archive is silent.
 #[test]
 fn a_newer_edition_that_nobody_has_is_named_and_the_older_one_offered() {
     let [first, second] = [edition(1), edition(2)];
@@ -99,13 +99,13 @@ fn a_newer_edition_that_nobody_has_is_named_and_the_older_one_offered() {
     assert!(page.contains(&format!("<a href=\"/{first}\">")) && page.contains(&second), "{page}");
     let told = resolver.run("resolve", &[&url, "--allow-private"]);
     assert!(told.status == 1 && told.stderr.contains(&second), "{}", told.stderr);
-    // Somebody is silent, who may have it.
+    // A silent Archive may have it.
     resolver.register(USP);
     until("the silent one counts", || server.get(&url).status == 503);
 }
 
-/// Clauses 3.4 and 4.3: a removed edition in the middle leads on; where the last one was removed,
-/// the last that lives is told.
+/// Clauses 3.4 and 4.3: a removed edition in the middle is skipped; if the last one was removed,
+/// the last existing one is named.
 #[test]
 fn removed_editions_lead_on_or_are_a_410_that_links_the_last_one_that_lives() {
     let archive = Scripted::new(INPE, |question, at| {
@@ -139,7 +139,7 @@ fn removed_editions_lead_on_or_are_a_410_that_links_the_last_one_that_lives() {
     assert!(location(&server.get(&format!("/{}", edition(3)))).ends_with("/3"));
 }
 
-/// Clause 1.3: two items brought in under spellings of one identifier; a third spelling is 300,
+/// Clause 1.3: two items imported under spellings of one identifier; a third spelling is 300,
 /// naming both.
 #[test]
 fn a_spelling_that_is_canonical_for_several_items_is_300_naming_them() {
@@ -161,7 +161,7 @@ fn a_spelling_that_is_canonical_for_several_items_is_300_naming_them() {
     for (label, bytes) in spellings.iter().zip([b"one", b"two"]) {
         assert_eq!(follow(&server.get(&format!("/{label}"))).body, bytes, "each in its own spelling");
     }
-    // The Archive's own address says the same.
+    // The Archive's own address gives the same response.
     let own = archive.get_with(canonical, "Accept: application/json\r\n");
     assert_eq!(own.status, 300, "{}", own.text());
     assert!(spellings.iter().all(|label| own.text().contains(label)), "{}", own.text());

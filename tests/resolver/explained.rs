@@ -1,4 +1,4 @@
-//! How an answer came about: on the Web and in the terminal.
+//! Explanations of a resolution, on the Web and in the terminal.
 
 use super::{Folder, PUBLIC, Resolver, follow, location};
 
@@ -41,7 +41,7 @@ fn an_explanation_tells_who_was_asked_what_they_said_and_why() {
     for word in [&a.service, &b.service, &archives[1].at, "302: ", " ms"] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    for (language, title) in [("en", "How the answer came about"), ("pt", "Como se chegou à resposta")] {
+    for (language, title) in [("en", "How this was resolved"), ("pt", "Como isto foi resolvido")] {
         let page =
             server.get_with(&format!("{url}?explain"), &format!("Accept-Language: {language}\r\n")).text();
         assert!(
@@ -49,7 +49,8 @@ fn an_explanation_tells_who_was_asked_what_they_said_and_why() {
             "{page}"
         );
     }
-    // D33: alone it is ours; beside other pairs `ibiurl.explain=yes` is; anything else belongs to the item.
+    // D33: `explain` alone is ours; beside other pairs `ibiurl.explain=yes` is; anything else
+    // belongs to the item.
     let beside = format!("/{first}?a=1&ibiurl.explain=yes&b");
     let json = server.get_with(&beside, "Accept: application/json\r\n").json();
     assert!(json["location"].as_str().unwrap().ends_with("/doc/a.txt?a=1&b"), "{json}");
@@ -57,10 +58,10 @@ fn an_explanation_tells_who_was_asked_what_they_said_and_why() {
         assert!(location(&server.get(&format!("/{first}?{items}"))).ends_with(&format!("?{items}")));
     }
     assert_eq!(server.get(&format!("/{first}?ibiurl.explain=maybe")).status, 400);
-    // 4.1: what stands before a label is read, and never printed.
+    // 4.1: the text before a label is accepted, and never printed.
     let text = server.get_with(&format!("/goto/{first}?explain"), "Accept: text/plain\r\n").text();
     assert!(text.starts_with(&format!("{PUBLIC}/{first}\n")), "{text}");
-    // What is not found is explained, too.
+    // A 404 is explained, too.
     let text = server.get_with("/8JMKD3MGP8W/34PGRBS?explain", "Accept: text/plain\r\n").text();
     assert!(text.contains("404: every Archive answered, and none has it (4.3)"), "{text}");
     assert_eq!(text.matches(": does not hold it\n").count(), 2, "{text}");
@@ -74,7 +75,7 @@ fn the_command_resolves_and_explains() {
     let resolver = Resolver::new();
     let server = resolver.serve();
     let archive = resolver.on_line(&folder);
-    // It asks by itself: no resolver has to be on line.
+    // The command queries Archives itself: no resolver has to be online.
     drop(server);
     let to = |rep: &str| format!("http://{}/col/{rep}/doc/a.txt", archive.at);
     for given in [item.clone(), format!("/{item}"), format!("{PUBLIC}/{item}"), format!("rep/{item}?")] {
@@ -114,7 +115,7 @@ fn the_command_resolves_and_explains() {
     let run = resolver.run("resolve", &[&bad, "--allow-private"]);
     assert_eq!((run.status, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.contains("`!!` does not go together"), "{}", run.stderr);
-    // Private addresses are not asked unless it is said.
+    // Private addresses are not contacted unless allowed.
     let run = resolver.run("resolve", &[&item]);
     assert_eq!((run.status, run.stdout.as_str()), (1, ""));
     assert!(

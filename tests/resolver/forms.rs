@@ -1,28 +1,29 @@
-//! Persistent URLs as the norm writes them (its chapter 6; clause 4.1), from the resolver to the bytes.
+//! Persistent URLs as the standard writes them (its chapter 6; clause 4.1), from the resolver to
+//! the bytes.
 
 use serde_json::Value;
 
 use super::{Folder, Reply, Resolver, Server, follow, location};
 
-/// The norm's own examples.
+/// The standard's own examples.
 fn vectors() -> Value {
     serde_json::from_str(include_str!("../../crates/ibi-protocol/tests/vectors/persistent-urls.json"))
         .unwrap()
 }
 
-/// Deposits one file, named as its content is, as the original of labels from elsewhere.
+/// Deposits one file, named by its content, as the Original of labels from elsewhere.
 fn put(folder: &Folder, content: &str, arguments: &[&str]) -> Value {
     let name = format!("{content}.txt");
     let files: [(&[u8], &[u8]); 2] = [(name.as_bytes(), content.as_bytes()), (b"reference.bib", b"@book")];
     folder.put(&files, &[&["--target", &name, "--original"], arguments].concat())
 }
 
-/// What a persistent URL leads to, for a reader of Portuguese.
+/// The result of a persistent URL, for a reader of Portuguese.
 fn get(resolver: &Server, url: &str) -> Reply {
     resolver.get_with(url, "Accept: text/plain\r\nAccept-Language: pt-BR,en;q=0.5\r\n")
 }
 
-/// What every example leads to: the content of a file, words of a page, or a status.
+/// The expected result of every example: the content of a file, words of a page, or a status.
 const EXAMPLES: [(&str, &str); 20] = [
     ("/8JMKD3MGP8W/35MME4E", "work"),
     ("/iconet.com.br/banon/2009/09.09.22.01", "iconet"),
@@ -52,7 +53,8 @@ const EXAMPLES: [(&str, &str); 20] = [
     ("/upn:9HFNHE:LK47B6W/362SFKH", "files"),
 ];
 
-/// Two Archives and a resolver; every example of the norm, under the norm's own labels, to the bytes.
+/// Two Archives and a resolver; every example of the standard, under the standard's own labels,
+/// down to the bytes.
 #[test]
 fn every_example_of_the_norm_leads_to_the_bytes() {
     let [a, b] = [Folder::new(), Folder::new()];
@@ -163,7 +165,7 @@ fn the_fourteen_modifiers_lead_to_what_they_spell() {
     assert!(follow(&get(&server, &named)).text().contains("segunda"), "parameters: {named}");
 }
 
-/// Clause 4.1: links in the field; one item, printed one way.
+/// Clause 4.1: existing links; one item, printed in one way.
 #[test]
 fn the_spellings_of_the_field_lead_where_the_plain_one_does() {
     let folder = Folder::new();
@@ -188,7 +190,7 @@ fn the_spellings_of_the_field_lead_where_the_plain_one_does() {
     // A file, decoded once.
     assert_eq!(follow(&get(&server, &format!("/{rep}/b%20c/d.txt"))).body, b"two");
     assert_eq!(get(&server, &format!("/{rep}/b%2520c/d.txt")).status, 404);
-    // Pairs of the item, raw and in order; unknown ones of ours are dropped.
+    // Pairs of the item, unchanged and in order; unknown ones of ours are dropped.
     let passed = get(&server, &format!("/{rep}?b=%41&a=1&ibiurl.x=2&c&&d=%0d%0a"));
     assert_eq!(location(&passed), format!("{plain}?b=%41&a=1&c&&d=%0d%0a"));
     let page = get(&server, &format!("/{rep}:+(pt)?a=1"));
@@ -200,7 +202,7 @@ fn the_spellings_of_the_field_lead_where_the_plain_one_does() {
     ] {
         assert_eq!(get(&server, &format!("/{rep}?{query}")).status, 400, "{query}");
     }
-    // A head is an answer without its body.
+    // HEAD is a response without its body.
     let head = super::ask(&resolver.at, "HEAD", &format!("/{rep}"), "", b"");
     assert_eq!((head.status, head.header("location"), head.body.len()), (302, plain.as_str(), 0));
     assert!(plain.contains(&archive.at));

@@ -32,9 +32,9 @@ fn an_item_is_compared_with_all_archives_that_the_resolver_knows() {
     let audited = audit(&[]);
     assert_eq!(audited.status, 0, "{}", audited.stderr);
     assert_eq!(holders(&audited), both, "neither itself, nor the one that has it not");
-    // One that is named and known is compared once.
+    // An Archive that is both named and known is compared once.
     assert_eq!(holders(&audit(&["--with", &both[0].0])), both);
-    // Damage here is put right by the holder that is whole.
+    // Local damage is repaired from an intact holder.
     fs::write(original.data().join("tree").join(&rep).join("v1/content/doc/a"), "0ne").unwrap();
     fs::write(copies[0].data().join("tree").join(&rep).join("v1/content/doc/a"), "0ne").unwrap();
     let body = format!("{{\"resolver\":\"{url}\",\"repair\":true}}");
@@ -44,7 +44,7 @@ fn an_item_is_compared_with_all_archives_that_the_resolver_knows() {
     assert_eq!(repaired.status, 200, "{}", repaired.text());
     assert_eq!(repaired.json()["repaired"][0], "v1/content/doc/a", "{}", repaired.text());
     assert_eq!(original.archive("audit", &[]).status, 0);
-    // One that is registered and does not answer may have it: that is told.
+    // A registered Archive that does not answer may have it: that is reported.
     servers[2].signal("-KILL");
     servers[2].end();
     let audited = audit(&[]);

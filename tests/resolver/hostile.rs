@@ -1,8 +1,9 @@
-//! Requests that no honest client sends: refused, nobody is sent to strangers, and the next client is served.
+//! Malformed requests: refused, nobody is redirected to a foreign host, and the next client is
+//! served.
 
 use super::{Folder, Reply, Resolver, Server, location};
 
-/// Sends raw bytes; what came must be one 4xx, or nothing at all.
+/// Sends raw bytes; the response must be one 4xx, or nothing.
 fn refused(server: &Server, name: &str, request: &[u8]) -> Result<(), String> {
     let answer = server.raw(request);
     let text = String::from_utf8_lossy(&answer).to_ascii_lowercase();
@@ -83,14 +84,14 @@ fn what_is_malformed_is_refused() {
         wrong.extend(refused(&server, name, &request).err());
     }
     assert_eq!(wrong, [""; 0]);
-    // It stays up.
+    // The server keeps running.
     location(&server.get(&format!("/{rep}")));
     let (status, log) = server.stop();
     assert_eq!(status, Some(0));
     assert!(!log.contains("panicked"), "{log}");
 }
 
-/// What is in order, however odd, leads to the Archive and nowhere else.
+/// Valid but odd requests lead to the Archive and nowhere else.
 #[test]
 fn nobody_is_sent_to_a_host_that_a_client_names() {
     let folder = Folder::new();

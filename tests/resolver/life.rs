@@ -20,7 +20,7 @@ fn an_archive_that_stops_is_killed_moves_and_comes_back_is_followed() {
         let status = archive.end();
         assert_eq!(status, if end == "-TERM" { Some(0) } else { None }, "{}", archive.log());
         if end == "-TERM" {
-            // It said so: nobody has to find out.
+            // It announced it: nothing has to be detected.
             assert_eq!(resolver.standing(&a.service).0, "offline");
         }
         let (json, _) = told(&server, &item, 503, INCOMPLETE);
@@ -35,7 +35,8 @@ fn an_archive_that_stops_is_killed_moves_and_comes_back_is_followed() {
     assert!(ports.len() > 1, "it was somewhere else: {ports:?}");
 }
 
-/// One that hangs holds up nobody who asks for what others have, and is not taken for one that has nothing.
+/// A hanging Archive delays nobody who asks for other Archives' items, and is not taken for one
+/// without the item.
 #[test]
 fn an_archive_that_hangs_delays_only_what_it_has() {
     let [a, b] = [Folder::new(), Folder::new()];
@@ -56,7 +57,7 @@ fn an_archive_that_hangs_delays_only_what_it_has() {
     assert_eq!(follow(&server.get(&item)).body, b"one");
 }
 
-/// The registry survives: whoever was on line is asked again at once, and has to do nothing.
+/// The registry survives: Archives that were online are queried at once, without any action.
 #[test]
 fn a_resolver_that_is_restarted_resolves_as_before() {
     let folder = Folder::new();
@@ -72,14 +73,14 @@ fn a_resolver_that_is_restarted_resolves_as_before() {
         assert_eq!(follow(&server.get(&item)).body, b"one");
     }
     assert_eq!(archive.log().matches("the resolver has confirmed it").count(), 1, "it was told once");
-    // One at a time; commands work beside it.
+    // One server at a time; commands work beside it.
     let twice = resolver.run("serve", &["--listen", "127.0.0.1:0"]);
     assert_eq!((twice.status, twice.stdout.as_str()), (4, ""), "{}", twice.stderr);
-    assert!(twice.stderr.contains("on line already: stop it first"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("online already: stop it first"), "{}", twice.stderr);
     assert_eq!(resolver.json("archives", &[]).len(), 1);
     let (status, log) = archive.stop();
     assert_eq!(status, Some(0));
-    assert!(log.contains("off line: the resolver knows"), "{log}");
+    assert!(log.contains("offline: the resolver knows"), "{log}");
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn an_archive_waits_for_a_resolver_that_comes_later() {
     assert_eq!(follow(&server.get(&item)).body, b"one");
 }
 
-/// Another resolver goes on from what one exports: the Archive keeps its key.
+/// Another resolver continues from an export: the Archive keeps its key.
 #[test]
 fn a_registry_that_is_exported_is_gone_on_with_elsewhere() {
     let folder = Folder::new();
@@ -121,7 +122,7 @@ fn a_registry_that_is_exported_is_gone_on_with_elsewhere() {
     }
     assert_eq!(second.run("export", &[]).stdout, text, "word for word");
     let server = second.serve();
-    assert_eq!(server.get(&item).status, 503, "it is known, and off line");
+    assert_eq!(server.get(&item).status, 503, "it is known, and offline");
     let _archive = second.on_line(&folder);
     assert_eq!(follow(&server.get(&item)).body, b"one");
 }

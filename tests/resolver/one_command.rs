@@ -6,7 +6,7 @@ use super::{Server, follow, location, until};
 use crate::binary::ibi;
 use crate::online::rep;
 
-/// The claims of its prefix go with it.
+/// The claims of its prefix are removed with it.
 struct Claims(String);
 
 impl Drop for Claims {
@@ -17,11 +17,11 @@ impl Drop for Claims {
     }
 }
 
-/// A token that it said on standard error.
+/// The token that it printed on standard error.
 fn token(server: &Server) -> String {
     until("it says its token", || server.log().contains("curl -L"));
     let log = server.log();
-    let line = log.lines().find(|line| line.starts_with("a token for depositing over the API")).unwrap();
+    let line = log.lines().find(|line| line.starts_with("token for deposits over the API")).unwrap();
     line.rsplit(' ').next().unwrap().to_owned()
 }
 
@@ -33,7 +33,7 @@ fn serve(data: &Path, arguments: &[&str]) -> Server {
 fn one_command_is_all_it_takes() {
     let place = tempfile::tempdir().unwrap();
     let (data, folder) = (place.path().join("a folder"), place.path().join("a folder").display().to_string());
-    // Nothing is said but where the data are.
+    // Only the data folder is given.
     let mut server = serve(&data, &[]);
     let listed = ibi(&["archive", "list", "--data", &folder, "--json"]).json();
     let service = rep(&listed[0]);
@@ -42,11 +42,11 @@ fn one_command_is_all_it_takes() {
     assert!(server.at.starts_with("127.0.0.1:80"), "{}", server.at);
     let token = token(&server);
     let log = server.log();
-    for word in ["for trying only", "archive deposit ", "curl -L http://", &folder] {
+    for word in ["not globally unique", "archive deposit ", "curl -L http://", &folder] {
         assert!(log.contains(word), "it does not say {word}: {log}");
     }
 
-    // A deposit by command, while it runs.
+    // A deposit by a command, while it runs.
     let file = place.path().join("a.txt");
     std::fs::write(&file, "one").unwrap();
     let file = file.display().to_string();
@@ -62,7 +62,7 @@ fn one_command_is_all_it_takes() {
     let second = rep(&committed.json());
     assert_eq!(server.api("", "POST", "/drafts", b"").status, 401);
 
-    until("its own Archive is on line", || server.get(&format!("/{first}")).status == 302);
+    until("its own Archive is online", || server.get(&format!("/{first}")).status == 302);
     assert_eq!(
         location(&server.get(&format!("/{first}"))),
         format!("http://{}/col/{first}/doc/a.txt", server.at)
@@ -83,15 +83,21 @@ fn one_command_is_all_it_takes() {
     // The commands of a resolver work on the same folder.
     let archives = ibi(&["resolver", "archives", "--data", &folder, "--json"]).json();
     assert_eq!(archives[0]["standing"], "online");
-    let found = ibi(&["resolver", "resolve", &first, "--data", &folder, "--allow-private"]);
-    assert_eq!((found.status, found.stdout.trim_end()), (0, location(&server.get(&format!("/{first}")))));
+    // Everything is on this machine: the folder is marked as one of `ibi serve`.
+    let found = std::process::Command::new(crate::binary::IBI)
+        .args(["resolver", "resolve", &first, "--data", &folder])
+        .env("IBI_ALLOW_PRIVATE", "no")
+        .output()
+        .unwrap();
+    let found = (found.status.code(), String::from_utf8(found.stdout).unwrap());
+    assert_eq!(found, (Some(0), format!("{}\n", location(&server.get(&format!("/{first}"))))));
 
     // Only once.
     for command in [&["serve"][..], &["archive", "serve"]] {
         let again = ibi(&[command, &["--data", &folder, "--listen", "127.0.0.1:0"]].concat());
         assert_eq!((again.status, again.stdout.as_str()), (4, ""), "{}", again.stderr);
         assert!(
-            again.stderr.contains("on line already: stop it first") && again.stderr.contains(&folder),
+            again.stderr.contains("another server already serves") && again.stderr.contains(&folder),
             "{}",
             again.stderr
         );
@@ -101,11 +107,11 @@ fn one_command_is_all_it_takes() {
     server.signal("-TERM");
     let (status, rest) = (server.end(), server.rest());
     assert_eq!((status, rest.as_str()), (Some(0), ""), "one address on stdout: {}", server.log());
-    assert!(server.log().contains("\noff line\n") && !server.log().contains("panicked"), "{}", server.log());
+    assert!(server.log().contains("\noffline\n") && !server.log().contains("panicked"), "{}", server.log());
 
-    // Started again, somewhere else, it goes on with the same data; the last token is no good any more.
+    // Restarted at another address, it uses the same data; the previous token is refused.
     let again = serve(&data, &["--listen", "127.0.0.1:0"]);
-    until("it is on line again", || again.get(&format!("/{first}")).status == 302);
+    until("it is online again", || again.get(&format!("/{first}")).status == 302);
     for (item, bytes) in [(&first, b"one"), (&second, b"two")] {
         let reply = again.get(&format!("/{item}"));
         assert!(location(&reply).contains(&again.at));
@@ -113,16 +119,16 @@ fn one_command_is_all_it_takes() {
     }
     assert_eq!(again.api(&token, "POST", "/drafts", b"").status, 401);
     assert_eq!(again.api(&self::token(&again), "POST", "/drafts", b"").status, 201);
-    // Killed, it is none the worse.
+    // A kill does no harm.
     let mut again = again;
     again.signal("-KILL");
     again.end();
     let last = serve(&data, &["--listen", "127.0.0.1:0"]);
-    until("it is on line again", || last.get(&format!("/{first}")).status == 302);
+    until("it is online again", || last.get(&format!("/{first}")).status == 302);
     assert_eq!(last.stop().0, Some(0));
 }
 
-/// It would send its clients to an address that is none.
+/// Its links would have an unusable address.
 #[test]
 fn all_addresses_are_no_address() {
     let place = tempfile::tempdir().unwrap();
@@ -131,7 +137,7 @@ fn all_addresses_are_no_address() {
         let run = ibi(&["serve", "--data", &data.display().to_string(), "--listen", listen]);
         assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{}", run.stderr);
         assert!(
-            run.stderr.contains("say one address") && run.stderr.contains("ibi resolver serve"),
+            run.stderr.contains("needs one address") && run.stderr.contains("ibi resolver serve"),
             "{}",
             run.stderr
         );

@@ -1,4 +1,5 @@
-//! What a client is told: every row of clause 4.3, as a page in both languages, as JSON and as plain text.
+//! Responses to clients: every row of clause 4.3, as a page in both languages, as JSON and as plain
+//! text.
 
 use serde_json::Value;
 
@@ -7,7 +8,8 @@ use crate::online::rep;
 
 const PAGE: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
 
-/// An outcome in all its forms: the titles in both languages are these; gives what a program is told, and the plain text.
+/// Checks an outcome in all formats, with its titles in both languages; returns the JSON and the
+/// plain text.
 pub(super) fn told(server: &Server, url: &str, status: u16, titles: [&str; 2]) -> (Value, String) {
     for (language, tongue, title) in [("en-GB", "en", titles[0]), ("pt-BR,en;q=0.5", "pt", titles[1])] {
         let language = format!("Accept-Language: {language}\r\n");
@@ -55,7 +57,7 @@ fn found_removed_not_found_and_not_understood() {
     let server = resolver.serve();
     let archives = [resolver.on_line(&a), resolver.on_line(&b)];
 
-    // found: 302, whatever the client would rather read.
+    // found: 302, whatever format the client prefers.
     for accept in [PAGE, "Accept: application/json\r\n", "Accept: text/plain\r\n", ""] {
         let found = server.get_with(&format!("/{item}"), accept);
         assert_eq!(location(&found), format!("http://{}/col/{item}/doc/a.txt", archives[0].at));
@@ -77,7 +79,7 @@ fn found_removed_not_found_and_not_understood() {
     let (json, _) = told(&server, "/8JMKD3MGP8W/34PGRBS", 404, NOT_FOUND);
     assert_eq!((&json["type"], &json["item"]), (&"urn:ibi:problem:not-found".into(), &Value::Null));
 
-    // The item is known, but not that of it: what there is.
+    // The item is known, but not that part of it: lists what exists.
     let (json, text) = told(&server, &format!("/{item}+(fr)"), 404, NOT_FOUND);
     assert_eq!(json["offered"], serde_json::json!([format!("/{item}+(en)")]));
     assert!(text.contains(&format!("  /{item}+(en)\n")), "{text}");
@@ -89,7 +91,7 @@ fn found_removed_not_found_and_not_understood() {
     assert_eq!(json["detail"], "The item is known, but it has no such file.");
     assert_eq!(json["offered"], serde_json::json!([format!("/{item}")]));
 
-    // The original is required, and only copies are there.
+    // The Original is required, and there are only copies.
     let original = format!("/{copy}?ibiurl.requireditemstatus=Original");
     let (json, text) = told(&server, &original, 404, NOT_FOUND);
     let mut copies: Vec<String> = serde_json::from_value(json["copies"].clone()).unwrap();
@@ -101,11 +103,11 @@ fn found_removed_not_found_and_not_understood() {
     assert!(expected.iter().all(|copy| text.contains(copy)), "{text}");
     location(&server.get(&format!("/{copy}")));
 
-    // Not an IBI, or modifiers that do not go together: which rule, and where.
+    // Not an IBI, or incompatible modifiers: names the rule and the position.
     let bad =
         ["Not an identifier, or not one that can be read", "Não é um identificador, ou não pode ser lido"];
     let (json, _) = told(&server, "/no/label", 400, bad);
-    assert!(json["detail"].as_str().unwrap().contains("this is no IBI"), "{json}");
+    assert!(json["detail"].as_str().unwrap().contains("not a valid IBI"), "{json}");
     let (json, _) = told(&server, &format!("/{item}!!"), 400, bad);
     let place = format!("(at byte {} of the path)", item.len() + 2);
     let detail = json["detail"].as_str().unwrap();
@@ -115,7 +117,7 @@ fn found_removed_not_found_and_not_understood() {
     );
 }
 
-/// Never a false 404: 503 as long as some Archive did not answer, until the operator says that it is gone for good.
+/// Never a false 404: 503 as long as some Archive did not answer, until the operator retires it.
 #[test]
 fn an_archive_that_is_silent_is_waited_for_until_it_is_retired() {
     let [a, b] = [Folder::new(), Folder::new()];
@@ -127,7 +129,7 @@ fn an_archive_that_is_silent_is_waited_for_until_it_is_retired() {
     let server = resolver.serve();
     let mut silent = resolver.on_line(&a);
     let _archive = resolver.on_line(&b);
-    // Registered, but it has not come on line yet: nobody knows what it has.
+    // Registered, but never online: what it has is unknown.
     let new = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57";
     resolver.register(new);
     until("the new one is seen", || server.get("/8JMKD3MGP8W/34PGRBS").status == 503);
@@ -159,14 +161,14 @@ fn an_archive_that_is_silent_is_waited_for_until_it_is_retired() {
     assert_eq!(told(&server, &format!("/{item}"), 404, NOT_FOUND).0["silent"], Value::Null);
 }
 
-/// Clause 4.2 step 5: a question is never repeated, and there are at most 32 rounds.
+/// Clause 4.2 step 5: a query is never repeated, and there are at most 32 rounds.
 #[test]
 fn a_circle_and_an_endless_chain_are_named() {
     let label = |number: usize| format!("sid.inpe.br/mtc-m18/2009/02.16.17.{number:02}");
     let next = move |question: &super::scripted::Question, _: &str| {
         let asked = question.value("parsedibiurl.ibi").to_owned();
         let number: usize = asked.rsplit('.').next().unwrap().parse().unwrap();
-        // From 50 on they go in a circle of three.
+        // From 50 on they form a cycle of three.
         let next = if number == 52 { 50 } else { number + 1 };
         format!("ibi {{rep {asked}}}\r\nibi.nextedition {{rep {}}}\r\n", label(next))
     };
@@ -186,7 +188,7 @@ fn a_circle_and_an_endless_chain_are_named() {
     assert_eq!(reply.json()["chain"].as_array().unwrap().len(), 33, "the last one was not asked");
 }
 
-/// Clause 3.4: who may not open an item is sent to its metadata.
+/// Clause 3.4: a client that may not open an item is sent to its metadata.
 #[test]
 fn a_client_outside_of_the_range_is_sent_to_the_metadata() {
     let folder = Folder::new();

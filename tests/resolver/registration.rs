@@ -1,4 +1,5 @@
-//! Who may come on line, and who is called back (clauses 3.2 and 3.3; threats K2 and S1).
+//! Which Archives may come online, and which are called back (clauses 3.2 and 3.3; threats K2 and
+//! S1).
 
 use super::scripted::{KEY, Scripted, item, tell};
 use super::{Reply, Resolver, SERVICE, ask, location, until};
@@ -21,23 +22,23 @@ fn an_unknown_archive_and_a_wrong_key_get_the_same_answer() {
     let wrong = archive.tell(&resolver, "exclusionRequest", "9999999999");
     assert_eq!((wrong.status, wrong.text().trim_end()), (403, "status.archive refused"));
     for subject in ["inclusionRequest", "exclusionRequest"] {
-        // A key that another Archive has is as wrong as any.
+        // Another Archive's key is as wrong as any.
         let unknown = tell(&resolver, subject, &archive.at, UNKNOWN, KEY);
         assert_eq!(refused(&unknown), refused(&wrong), "{subject}");
     }
-    // It would have been moved, or been called back, or gone off line.
+    // No message had an effect: not moved, not called back, not offline.
     let moved = tell(&resolver, "inclusionRequest", "127.0.0.1:9", KNOWN, "1234567890");
     assert_eq!(refused(&moved), refused(&wrong));
     assert_eq!(resolver.standing(KNOWN), ("online".to_owned(), archive.at.clone()));
     assert_eq!(archive.all().len(), asked, "only those who are registered are called back");
     location(&server.get(&format!("/{IBI}")));
-    // Retired, it is not known any more.
+    // A retired Archive is unknown.
     assert_eq!(resolver.run("retire", &["--service", KNOWN]).status, 0);
     until("it is retired", || server.get(&format!("/{IBI}")).status == 404);
     assert_eq!(refused(&archive.tell(&resolver, "inclusionRequest", KEY)), refused(&wrong));
 }
 
-/// Threat K2: five times are free; then one has to wait.
+/// Threat K2: five attempts are free; then there is a delay.
 #[test]
 fn who_is_wrong_again_and_again_has_to_wait() {
     let resolver = Resolver::new();
@@ -60,7 +61,7 @@ fn who_is_wrong_again_and_again_has_to_wait() {
     assert_eq!(server.get("/readyz").status, 200);
 }
 
-/// Threat S1: without the operator's word, no address of the machine or its network is called.
+/// Threat S1: unless the operator allows it, no address of the machine or its network is contacted.
 #[test]
 fn private_addresses_are_neither_called_back_nor_asked_unless_allowed() {
     let archive = Scripted::with(KNOWN, IBI, "/a");
@@ -81,7 +82,7 @@ fn private_addresses_are_neither_called_back_nor_asked_unless_allowed() {
     assert_eq!((run.status, run.stdout.as_str()), (1, ""));
     assert_eq!(archive.all().len(), 0);
     drop(server);
-    // Allowed, it is called back in the background, without doing anything.
+    // If allowed, it is called back in the background.
     let server = resolver.serve();
     until("it has confirmed", || resolver.standing(KNOWN).0 == "online");
     location(&server.get(&format!("/{IBI}")));
@@ -100,13 +101,13 @@ fn an_archive_that_points_elsewhere_is_not_followed() {
     assert_eq!((reply.status, reply.header("location")), (503, ""), "a failed answer, not an empty one");
     let why = server.get_with(&format!("{url}?explain"), "Accept: text/plain\r\n").text();
     assert!(why.contains("its host is not registered for the Archive"), "{why}");
-    // Unless the operator says so.
+    // Unless the operator registers them.
     resolver.json("register", &["--service", KNOWN, "--key", KEY, "--host", "127.9.9.9"]);
     until("the host is known", || server.get(&url).status == 302);
     assert!(location(&server.get(&url)).starts_with("http://127.9.9.9:"));
 }
 
-/// Clause 3.6, D15: what is malformed is told in pairs; the key may come in a header.
+/// Clause 3.6, D15: errors are reported as pairs; the key may be in a header.
 #[test]
 fn messages_are_read_as_the_norm_writes_them() {
     let resolver = Resolver::new();

@@ -4,7 +4,8 @@ use super::{Folder, Resolver, Scripted, follow, location, until};
 use crate::binary::ibi;
 use crate::online::rep;
 
-/// Clause 4.2 step 4: a copy may be behind, and who knows a next edition beats who does not.
+/// Clause 4.2 step 4: a copy may be behind, so an Archive that knows a next edition beats one that
+/// does not.
 #[test]
 fn a_later_edition_in_another_archive_beats_a_copy_that_is_behind() {
     let [a, b] = [Folder::new(), Folder::new()];
@@ -22,15 +23,15 @@ fn a_later_edition_in_another_archive_beats_a_copy_that_is_behind() {
         let links = b.archive("links list", &["--status", "accepted"]).json();
         links.iter().any(|link| link["newer"] == *second)
     });
-    // Within a short grace: a machine with other things to do may need a few tries.
+    // Within the grace period: a loaded machine may need a few tries.
     until("the later one is chosen", || follow(&server.get(&format!("/{first}!"))).body == b"second");
     assert_eq!(follow(&server.get(&format!("/{first}+(pt)"))).body, b"primeira", "only the other has it");
-    // Step 3: the one original, however fast the copy is.
+    // Step 3: the Original, however fast the copy is.
     let original = format!("/{first}?ibiurl.requireditemstatus=Original");
     for _ in 0..5 {
         assert!(location(&server.get(&original)).contains(&archives[0].at));
     }
-    // Step 6: by what the client reads; the item itself, if nothing suits.
+    // Step 6: by the client's languages; the item itself, if none fits.
     for (languages, content) in [("pt-BR", "primeira"), ("en;q=0.9,pt;q=0.8", "first"), ("fr", "first")] {
         let reply = server.get_with(&format!("/{first}+"), &format!("Accept-Language: {languages}\r\n"));
         assert_eq!(follow(&reply).text(), content, "{languages}");

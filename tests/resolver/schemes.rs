@@ -1,5 +1,5 @@
-//! What is no IBI, and the resolver's own (D35, D39); and Archives that are registered in either
-//! form (3.2).
+//! Identifiers of other schemes, and the resolver's own (D35, D39); Archives that are registered in
+//! either form (3.2).
 
 use super::scripted::{KEY, Scripted, tell};
 use super::{PUBLIC, Resolver, SERVICE, location};
@@ -24,7 +24,7 @@ fn identifiers_of_other_schemes_go_to_their_proxy() {
     assert!(wrong.status == 2 && wrong.stderr.contains("doi=https://doi.org/"), "{}", wrong.stderr);
 }
 
-/// D39: the address of the resolver's service, without a subject, says what it is.
+/// D39: the address of the resolver's service, without a subject, describes itself.
 #[test]
 fn the_service_says_what_it_is() {
     let resolver = Resolver::new();
@@ -48,7 +48,7 @@ fn the_service_says_what_it_is() {
     assert_eq!(server.get(&format!("{path}?servicesubject=nonsense")).status, 400, "messages are messages");
 }
 
-/// Clause 3.2: an Archive is registered and named in either form; its answers may tell both.
+/// Clause 3.2: an Archive is registered and named in either form; its answers may contain both.
 #[test]
 fn an_archive_may_be_registered_by_its_ibip() {
     const IBIP: &str = "8JMKD3MGP8W/34PGRBS";
@@ -57,7 +57,7 @@ fn an_archive_may_be_registered_by_its_ibip() {
         if question.value("parsedibiurl.ibi") != ITEM {
             return String::new();
         }
-        // A second pair of that name is not read: the first has both forms.
+        // A second pair of that name is ignored: the first has both forms.
         super::scripted::item(ITEM, at, "/a")
     })
     .also_known_as(IBIP);
@@ -65,7 +65,7 @@ fn an_archive_may_be_registered_by_its_ibip() {
     let server = resolver.serve();
     let register = resolver.run("register", &["--service", IBIP, "--key", KEY]);
     assert_eq!(register.status, 0, "{}", register.stderr);
-    // In whatever spelling it names itself (1.3).
+    // In any spelling (1.3).
     let told = tell(&resolver, "inclusionRequest", &archive.at, &IBIP.to_lowercase(), KEY);
     assert!(told.text().contains("successful"), "{}", told.text());
     assert!(location(&server.get(&format!("/{ITEM}"))).ends_with("/a"));
@@ -78,7 +78,7 @@ fn an_archive_may_be_registered_by_its_ibip() {
     );
     let line = resolver.run("archives", &[]).stdout;
     assert!(line.contains("127.0.0.1\tHTTP\tscript\tana@library.test"), "{line}");
-    // The operator is shown it, nobody else is.
+    // Only the operator sees it.
     let public = server.api("", "GET", "/archives", b"").json();
     assert_eq!(public["archives"][0]["email"], serde_json::Value::Null, "{public}");
     let own = server.api(&resolver.token(), "GET", "/archives", b"").json();

@@ -1,4 +1,4 @@
-//! An Archive that says what a test tells it to say, over the wire.
+//! A scripted Archive: answers over the wire with what a test specifies.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,23 +11,23 @@ use super::{Reply, Resolver, SERVICE, ask};
 /// The key that scripted Archives are registered with.
 pub(crate) const KEY: &str = "1234567890-0987654321";
 
-/// What it was asked: the whole head of the request, as it came.
+/// The whole head of a request, as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Question(pub(crate) String);
 
 impl Question {
-    /// The query, as it came.
+    /// The query, as received.
     pub(crate) fn query(&self) -> &str {
         let target = self.0.split(' ').nth(1).unwrap();
         target.split_once('?').map_or("", |(_, query)| query)
     }
 
-    /// Whether it is for the service, and not for anything else that our own Archives have.
+    /// Whether it is a service request, and not another request to our Archives.
     fn is_for_service(&self) -> bool {
         !self.query().is_empty()
     }
 
-    /// The value of a pair, as it came; or nothing.
+    /// The value of a pair, as received, if present.
     pub(crate) fn value(&self, name: &str) -> &str {
         let pairs: BTreeMap<&str, &str> =
             self.query().split('&').filter_map(|pair| pair.split_once('=')).collect();
@@ -35,19 +35,20 @@ impl Question {
     }
 }
 
-/// An Archive of a test. It confirms that it is there, receives acknowledgments, and answers questions as it is told.
+/// An Archive of a test. It confirms its inclusion, receives acknowledgments, and answers queries as
+/// specified.
 pub(crate) struct Scripted {
     pub(crate) at: String,
     pub(crate) service: String,
     asked: Arc<Mutex<Vec<Question>>>,
-    /// How answers name the service.
+    /// The name of the service in answers.
     forms: Arc<Mutex<String>>,
-    /// What it says of the links of any item, if it is asked (`docs/formats/links.md`).
+    /// Its report on the links of any item (`docs/formats/links.md`).
     pub(crate) report: Arc<Mutex<Option<String>>>,
 }
 
 impl Scripted {
-    /// The answers are bodies: pairs, one to a line. What every answer has comes with them.
+    /// The answers are bodies: pairs, one per line. The common pairs are added.
     pub(crate) fn new(service: &str, answer: impl Fn(&Question, &str) -> String + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap().to_string();
@@ -98,20 +99,20 @@ impl Scripted {
         archive
     }
 
-    /// One that has one item: its only file is at this path.
+    /// An Archive with one item: its only file is at this path.
     pub(crate) fn with(service: &str, ibi: &'static str, path: &'static str) -> Self {
         Self::new(service, move |question, at| {
             if question.value("parsedibiurl.ibi") == ibi { item(ibi, at, path) } else { String::new() }
         })
     }
 
-    /// The same under another form, which its answers tell too.
+    /// The same under another form, which its answers contain, too.
     pub(crate) fn also_known_as(self, ibip: &str) -> Self {
         self.forms.lock().unwrap().push_str(&format!(" ibip {ibip}"));
         self
     }
 
-    /// Registers it and tells the resolver that it is on line.
+    /// Registers it and announces it to the resolver.
     pub(crate) fn come(&self, resolver: &Resolver) {
         let registered =
             resolver.json("register", &["--service", &self.service, "--key", KEY]).pop().unwrap();
@@ -120,18 +121,18 @@ impl Scripted {
         assert_eq!(told.text().replace("\r\n", " ").trim_end(), SUCCESSFUL);
     }
 
-    /// Says to a resolver that it goes on line or off line.
+    /// Announces to a resolver that it goes online or offline.
     pub(crate) fn tell(&self, resolver: &Resolver, subject: &str, key: &str) -> Reply {
         tell(resolver, subject, &self.at, &self.service, key)
     }
 
-    /// All that it was asked of a kind.
+    /// All requests of a kind.
     pub(crate) fn asked(&self, subject: &str) -> Vec<Question> {
         let asked = self.asked.lock().unwrap().clone();
         asked.into_iter().filter(|question| question.value("servicesubject") == subject).collect()
     }
 
-    /// All that it was asked.
+    /// All requests.
     pub(crate) fn all(&self) -> Vec<Question> {
         self.asked.lock().unwrap().clone()
     }

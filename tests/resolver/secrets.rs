@@ -1,9 +1,9 @@
-//! Threat K1: registration keys and tokens are in no log, no page, no answer, no figure and no file.
+//! Threat K1: registration keys and tokens are in no log, page, response, metric or file.
 
 use super::scripted::{Scripted, tell};
 use super::{Folder, Resolver, ask, until};
 
-/// Keys that are planted: one that is right, and one that is not.
+/// Planted keys: a correct one, and a wrong one.
 const KEY: &str = "5550199555-0199555019955501995550";
 const WRONG: &str = "7770177777-0177777017777701777770";
 const SERVICE: &str = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17";
@@ -32,7 +32,7 @@ fn no_key_and_no_token_is_seen_again() {
         for subject in ["inclusionRequest", "exclusionRequest", "urlRequest", "acknowledgment", "nonsense"] {
             keep(subject, &scripted.tell(&resolver, subject, key));
         }
-        // Where they do not belong: in a query, in a header, in a body, in a request that is broken.
+        // In the wrong places: in a query, in a header, in a body, in a malformed request.
         for path in [
             format!("/{item}?registrationkey={key}&explain"),
             format!("/{item}!!?registrationkey={key}"),
@@ -40,7 +40,7 @@ fn no_key_and_no_token_is_seen_again() {
             format!("/api/v1/archives?registrationkey={key}"),
             format!("/{SERVICE}?servicesubject=inclusionRequest&registrationkey={key}"),
         ] {
-            // What belongs to the item is repeated to whoever sent it, and not kept.
+            // The item's own pairs are sent back to the client, and not stored.
             let reply =
                 server.get_with(&path, &format!("Ibi-Registration-Key: {key}\r\nCookie: a={key}\r\n"));
             assert_ne!(reply.status, 500, "{path}");
@@ -59,7 +59,7 @@ fn no_key_and_no_token_is_seen_again() {
             ] {
                 let reply = ask(&resolver.at, method, path, &header, body.as_bytes());
                 assert_ne!(reply.status, 500, "{method} {path}");
-                // An unknown field is named, whatever it is: that is not a key of ours.
+                // An unknown field is named in the error: it is no key of ours.
                 if !body.contains(&format!("\"{key}\":")) {
                     keep(&format!("{method} {path} {body}"), &reply);
                 }

@@ -19,7 +19,7 @@ fn an_alert_is_raised_listed_counted_and_resolved_by_hand() {
     b.put(&[(b"a.txt", b"one")], &["--label", &required, "--original"]);
     b.put(&[(b"a.txt", b"two")], &["--label", &other, "--original"]);
 
-    // Required: nobody goes anywhere.
+    // Required: no redirect.
     let (told, text) = told(&server, &original, 409, ["Several originals", "Vários originais"]);
     assert_eq!(told["type"], "urn:ibi:problem:several-originals");
     let mut claims: Vec<String> = serde_json::from_value(told["claims"].clone()).unwrap();
@@ -29,7 +29,7 @@ fn an_alert_is_raised_listed_counted_and_resolved_by_hand() {
     assert_eq!(claims, both);
     assert!(both.iter().all(|service| text.contains(service)), "{text}");
 
-    // Not required: the client goes at once, and the same alert is raised.
+    // Not required: the client is redirected at once, and the same alert is raised.
     location(&server.get(&format!("/{other}")));
     until("both are alerted", || resolver.json("alerts", &[]).len() == 2);
     let alerts = resolver.json("alerts", &[]);
@@ -48,12 +48,12 @@ fn an_alert_is_raised_listed_counted_and_resolved_by_hand() {
     assert!(
         listed.stdout.contains(&format!("{} claims the original at http://{}/", a.service, archives[0].at))
     );
-    // They outlive the resolver, and are a figure from its start on.
+    // Alerts survive a restart, and are a metric from the start on.
     drop(server);
     let server = resolver.serve();
     until("it is a figure", || figure(&server, "ibi_alerts_open") == "2");
 
-    // Resolved by hand: it is over, and told who said so and why.
+    // Resolved by the operator: closed, with who and why.
     let id = alerts.iter().find(|alert| alert["item"] == *required).unwrap()["id"].to_string();
     let ended =
         resolver.json("alerts", &["--resolve", &id, "--note", "a mistake in Brasília"]).pop().unwrap();
@@ -61,7 +61,8 @@ fn an_alert_is_raised_listed_counted_and_resolved_by_hand() {
     let open = resolver.json("alerts", &[]);
     assert_eq!(open.iter().map(|alert| &alert["item"]).collect::<Vec<_>>(), [&json!(other)]);
     assert_eq!(resolver.json("alerts", &["--all"]).len(), 2);
-    // The claims are there still: whoever requires the original raises it anew. Without one of them, it is found.
+    // The claims persist: the next request that requires the Original raises a new alert. Without
+    // one of them, it is found.
     assert_eq!(server.get(&original).status, 409);
     assert_eq!(b.archive("remove", &[&required, "--reason", "a mistake", "--yes"]).status, 0);
     assert_eq!(follow(&server.get(&original)).body, b"one");

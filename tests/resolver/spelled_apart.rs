@@ -1,4 +1,4 @@
-//! Two items brought in under two spellings of one identifier, in two Archives (clauses 1.3, 2.4 and
+//! Two items imported under two spellings of one identifier, in two Archives (clauses 1.3, 2.4 and
 //! 4.3).
 
 use std::fs;
@@ -11,7 +11,7 @@ use crate::online::server::Server;
 const SPELLINGS: [&str; 2] = ["v.org/w@80/1998/08.02.08.56", "v.org/w/1998/08.02.08.56.00"];
 const CANONICAL: &str = "v.org/w/1998/08.02.08.56";
 
-/// Each spelling leads to its own item, also if the original is required; a third one to a choice.
+/// Each spelling leads to its own item, also if the Original is required; a third one to a choice.
 fn are_kept_apart(server: &Server, tries: usize) {
     for (label, bytes) in SPELLINGS.iter().zip([b"one" as &[u8], b"two"]) {
         for _ in 0..tries {
@@ -50,11 +50,12 @@ fn items_spelled_apart_stay_apart_when_one_is_copied_handed_over_and_removed() {
     are_kept_apart(&server, 20);
     assert_eq!(resolver.json("alerts", &["--all"]), [Value::Null; 0]);
 
-    // Who gave an item away does not take another for it while its new Archive is silent.
+    // An Archive that gave an item away does not take another for it while its new Archive is
+    // silent.
     drop(there);
     assert_eq!(server.get(&format!("/{}", SPELLINGS[1])).status, 503);
     assert_eq!(follow(&server.get(&format!("/{}", SPELLINGS[0]))).body, b"one");
-    // Nor is an item removed because that of another spelling is.
+    // Nor is an item reported as removed because one of another spelling was.
     let there = resolver.on_line(&b);
     let removed = b.archive("remove", &[SPELLINGS[1], "--reason", "a mistake", "--yes"]);
     assert_eq!(removed.status, 0, "{}", removed.stderr);

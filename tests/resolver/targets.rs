@@ -4,7 +4,7 @@ use super::{Folder, Resolver, follow, location, until};
 use crate::online::client::ask;
 use crate::online::rep;
 
-/// 003 §6.1: the pairs of the persistent URL come to the service, by way of the item's Archive.
+/// 003 §6.1: the pairs of the persistent URL reach the Web service, by way of the item's Archive.
 #[test]
 fn clause_2_2_a_persistent_url_leads_to_the_target_url_of_an_item() {
     let folder = Folder::new();
@@ -25,14 +25,14 @@ fn clause_2_2_a_persistent_url_leads_to_the_target_url_of_an_item() {
     assert_eq!(led.header("location"), format!("{target}&layer=roads%2Brails&x"));
     // A record's persistent URL opens its metadata.
     assert!(follow(&server.get(&format!("/{}", rep(&record)))).text().contains("A globe"));
-    // Clause 3.5: what the resolver acknowledges is counted by content type.
+    // Clause 3.5: acknowledgments are counted by content type.
     assert!(follow(&server.get(&format!("/{label}:"))).text().contains("Maps"));
     let resolutions = |label: &str| {
         let path = format!("/api/v1/items/{label}/statistics");
         archive.get(&path).json()["totals"]["resolutions"]["people"].as_u64().unwrap()
     };
     until("both are counted, apart", || resolutions(&label) == 1 && resolutions(&metadata) == 1);
-    // Clause 2: what the Archive does not hold, it sends to its resolver.
+    // Clause 2: the Archive redirects requests for items that it does not hold to its resolver.
     let unknown = "/unknown.test/x/2020/01.01.01.01!";
     let away = archive.get(unknown);
     let there = format!("http://{}{unknown}", resolver.at);

@@ -4,10 +4,10 @@ use std::fs;
 
 use super::{cells, decisions, page, root};
 
-/// How many entries the founding documents have.
+/// The number of entries of the founding documents.
 const ENTRIES: usize = 195;
 
-/// What is wrong with a checklist.
+/// The faults of a checklist.
 fn faults(page: &str, decisions: &[String], has: impl Fn(&str, &str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     let rows = cells(page);
@@ -34,7 +34,7 @@ fn faults(page: &str, decisions: &[String], has: impl Fn(&str, &str) -> bool) ->
     faults
 }
 
-/// Whether a source has a test of this name: a function with the attribute of a test above it.
+/// Whether a source has a function of this name with a test attribute.
 fn has_test(file: &str, test: &str) -> bool {
     let text = fs::read_to_string(root().join(file)).unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -58,7 +58,7 @@ fn the_checklist_is_whole_and_names_tests_that_exist() {
     assert!(faults.is_empty(), "docs/standard.md:\n{}", faults.join("\n"));
 }
 
-/// The control: rows that are missing, empty or name what is not there are found.
+/// The control: rows that are missing, empty or name a missing test are found.
 #[test]
 fn a_checklist_that_went_stale_is_found_out() {
     let row = |number: usize| {

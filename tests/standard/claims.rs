@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::binary::{IBI, ibi};
 use crate::online::Folder;
 
-/// 003 §2: the Archive service is one, and goes nowhere.
+/// 003 §2: there is one Archive service, and it cannot be moved or removed.
 #[test]
 fn the_archive_service_is_neither_removed_nor_handed_over() {
     let [folder, taker] = [Folder::new(), Folder::new()];
@@ -28,7 +28,7 @@ fn the_archive_service_is_neither_removed_nor_handed_over() {
     assert_eq!(folder.archive("list", &[]).json().len(), 1, "an Archive has one");
 }
 
-/// 003 §3.2: in one Archive an IBI is one item, an original or a copy.
+/// 003 §3.2: in one Archive an IBI is one item, an Original or a Copy.
 #[test]
 fn one_label_is_one_item_in_an_archive() {
     let [folder, other] = [Folder::new(), Folder::new()];
@@ -49,7 +49,7 @@ fn one_label_is_one_item_in_an_archive() {
     assert_eq!(shown["state"], "Original", "it is the original, and not a copy as well");
 }
 
-/// 000 §3, 004 §6: a subsystem is a host and a port, and several share one machine.
+/// 000 §3, 004 §6: a subsystem is a host and a port; several share one machine.
 #[test]
 fn two_minters_share_a_host_by_port() {
     let host = format!("p{}.standard.test", std::process::id());
@@ -76,7 +76,7 @@ fn two_minters_share_a_host_by_port() {
     assert_eq!(all.len(), 10);
 }
 
-/// 000 §4: dates are UTC, wherever the machine stands.
+/// 000 §4: dates are UTC in any time zone.
 #[test]
 fn dates_are_utc_in_any_time_zone() {
     for (zone, at) in [
@@ -90,7 +90,7 @@ fn dates_are_utc_in_any_time_zone() {
     }
 }
 
-/// 004 §7: labels of an IPv6 address are minted and tell it.
+/// 004 §7: labels of an IPv6 address are minted, and decode to it.
 #[test]
 fn labels_of_an_ipv6_address_are_minted() {
     let place = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
-//! Archives of the examples: two providers without a resolver (001 §5), and two of INPE's that go
-//! on under their own labels.
+//! Archives of the examples: two providers without a resolver (001 §5), and two of INPE's that
+//! continue under their own labels.
 
 use std::fs;
 

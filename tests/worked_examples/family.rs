@@ -1,4 +1,4 @@
-//! The service of an Archive, asked about a family of editions and translations (003 §7).
+//! An Archive service, queried about a family of editions and translations (003 §7).
 
 use serde_json::{Map, Value, json};
 

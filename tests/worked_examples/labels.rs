@@ -1,6 +1,6 @@
 //! Examples that need no server: labels, the distributor, numbers, lists of pairs.
 
-use ibi_protocol::{Limits, Pairs};
+use ibi_protocol::{Pairs, PairsLimits};
 use serde_json::{Value, json};
 
 use super::{each, texts};
@@ -131,7 +131,7 @@ pub(super) fn digits(input: &Value) -> Value {
 
 /// The pairs of each text: the library that both servers read with, for the binary adds nothing.
 pub(super) fn pairs(input: &Value) -> Value {
-    each(&texts(input), |text| match Pairs::read(text.as_bytes(), &Limits::default()) {
+    each(&texts(input), |text| match Pairs::read(text.as_bytes(), &PairsLimits::default()) {
         Err(_) => "refused".into(),
         Ok(pairs) => pairs.iter().map(|(name, value)| json!([name, value.as_str()])).collect(),
     })

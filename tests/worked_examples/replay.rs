@@ -1,4 +1,4 @@
-//! A resolver of the built binary, and an Archive that says what a founding document has it say.
+//! A resolver of the built binary, and an Archive that replays the answers of a founding document.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! What the resolver is told, what it asks Archives, and what it makes of their answers (003 §4 to
-//! §6.2 and §8).
+//! Messages to the resolver, its queries to Archives, and how it interprets their answers (003 §4
+//! to §6.2 and §8).
 
 use serde_json::{Map, Value, json};
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::Instant;
 
-use ibi_archive::archive;
-use ibi_store::SqliteRecords;
-use ibi_store::journal::{Position, State};
-use ibi_store::records::{FileRecord, Full, LabelRecord, Record, Records as _, Role};
+use ibi_archive::opening;
+use ibi_store::SqliteIndex;
+use ibi_store::index::{FileRecord, IndexRecord, IndexStorage as _, IndexedItem, LabelRecord, LabelRole};
+use ibi_store::journal::{JournalPosition, State};
 
 use crate::archive::{Place, judge, median, settle};
 
@@ -21,7 +21,7 @@ pub(super) fn compare(place: &Place) -> bool {
     settle();
     let bare = bare(place, 300);
     let mut select = bare.prepare("SELECT value FROM bare WHERE key = ?1").expect("a table");
-    let (holdings, _) = archive::open_to_read(&data).expect("an Archive");
+    let (holdings, _) = opening::open_to_read(&data).expect("an Archive");
     let mut chance = 1_u64;
     let mut next = || {
         chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -86,7 +86,7 @@ fn alias(number: u64) -> String {
     format!("alias.test/b/2026/01.02.03.04.05.{number:06}1")
 }
 
-fn item(number: u64, item: &str, dc: &str) -> Full {
+fn item(number: u64, item: &str, dc: &str) -> IndexedItem {
     let path = rep(number);
     let label = |text: String, role| {
         let folded = text.to_ascii_lowercase();
@@ -97,8 +97,8 @@ fn item(number: u64, item: &str, dc: &str) -> Full {
         .replace("ITEM-IBIP", &ibip(number))
         .replace("META-REP", &metadata(number))
         .replace("ALIAS", &alias(number));
-    Full {
-        record: Record {
+    IndexedItem {
+        record: IndexRecord {
             path: path.clone(),
             change: number + 10,
             version: 1,
@@ -109,10 +109,10 @@ fn item(number: u64, item: &str, dc: &str) -> Full {
             metadata: dc.replace("TITLE", &format!("The title of item {number}")),
         },
         labels: vec![
-            label(path, Role::Item),
-            label(ibip(number), Role::Item),
-            label(metadata(number), Role::Metadata),
-            label(alias(number), Role::Alias),
+            label(path, LabelRole::Item),
+            label(ibip(number), LabelRole::Item),
+            label(metadata(number), LabelRole::Metadata),
+            label(alias(number), LabelRole::Alias),
         ],
         links: Vec::new(),
         files: vec![FileRecord {
@@ -129,33 +129,38 @@ fn item(number: u64, item: &str, dc: &str) -> Full {
 /// Puts a million items into the index of the Archive that is there.
 pub(crate) fn fill_archive(place: &Place) {
     let index = place.path("data/index.sqlite");
-    let records = SqliteRecords::open(&index).expect("an index");
-    let position = records.position().expect("an index");
-    let service = records.list("", 1).expect("an index").pop().expect("the service");
-    drop(records);
+    let index = SqliteIndex::open(&index).expect("an index");
+    let position = index.position().expect("an index");
+    let service = index.list("", 1).expect("an index").pop().expect("the service");
+    drop(index);
     fill(place, position, service);
 }
 
-fn fill(place: &Place, position: Position, service: Record) {
+fn fill(place: &Place, position: JournalPosition, service: IndexRecord) {
     let fresh = place.path("data/staging/fresh");
-    let records = SqliteRecords::bulk(&fresh).expect("room for an index");
+    let index = SqliteIndex::create_for_bulk_load(&fresh).expect("room for an index");
     let properties = r#"{"format":1,"rep":"ITEM-REP","ibip":"ITEM-IBIP","aliases":["ALIAS"],"metadata":{"rep":"META-REP"},"transferable":true,"created":"2026-01-02T03:04:05Z","updated":"2026-01-02T03:04:05Z","language":"en","target":"report.pdf","access":"public"}"#;
     let dc = r#"[{"element":"title","value":"TITLE"},{"element":"creator","value":"Doe, J."}]"#;
-    records.begin().expect("a transaction");
+    index.begin().expect("a transaction");
     let labels = [service.path.clone()].map(|folded| LabelRecord {
         canonical: folded.clone(),
         folded,
-        role: Role::Item,
+        role: LabelRole::Item,
     });
-    records
-        .put(&Full { record: service, labels: labels.to_vec(), links: Vec::new(), files: Vec::new() })
+    index
+        .put_item(&IndexedItem {
+            record: service,
+            labels: labels.to_vec(),
+            links: Vec::new(),
+            files: Vec::new(),
+        })
         .expect("room for a record");
     for number in 0..ITEMS {
-        records.put(&item(number, properties, dc)).expect("room for a record");
+        index.put_item(&item(number, properties, dc)).expect("room for a record");
     }
-    records.commit(position).expect("a commit");
-    drop(records);
-    SqliteRecords::put_in_place(&fresh, &place.path("data/index.sqlite")).expect("in its place");
+    index.commit(position).expect("a commit");
+    drop(index);
+    SqliteIndex::replace_index(&fresh, &place.path("data/index.sqlite")).expect("in its place");
 }
 
 /// A table of the same size with nothing but a key and a value.

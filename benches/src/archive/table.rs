@@ -1,5 +1,5 @@
-//! Many small items from a table: beside a loop that writes the complete OCFL files of one item after the other, and syncs
-//! each file and each new folder.
+//! Many small items from a table: beside a loop that writes the complete OCFL files of one item
+//! after the other, and syncs each file and each new folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

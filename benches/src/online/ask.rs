@@ -1,4 +1,5 @@
-//! urlRequest for random items out of a million: beside bare hyper with one prepared select; and while others deposit.
+//! urlRequest for random items out of a million: beside bare hyper with one prepared select; and
+//! while others deposit.
 
 use std::time::Duration;
 

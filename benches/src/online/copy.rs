@@ -1,5 +1,5 @@
-//! Copies between two Archives: a file of 1 GiB beside the rate at which it is served, to a client that keeps it as durably; a thousand
-//! small items beside depositing the same items.
+//! Copies between two Archives: a file of 1 GiB beside the rate at which it is served, to a client
+//! that keeps it as durably; a thousand small items beside depositing the same items.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -56,7 +56,8 @@ fn small(place: &Place) -> bool {
     let table = table::make(place, ITEMS);
     let (mut ratios, mut others, mut details) = (Vec::new(), Vec::new(), String::new());
     for turn in 1..=TURNS {
-        // Nothing is deleted between turns: ext4 looks for long at what was deleted before it makes a file.
+        // Nothing is deleted between turns: ext4 looks for long at what was deleted before it makes
+        // a file.
         let _ = fs::rename(place.path("data"), place.path(&format!("before-{turn}")));
         place.init();
         settle();

@@ -23,8 +23,9 @@ pub(super) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        // Without anything else to do it looks for answers again instead of going to sleep. Otherwise the faster server finds
-        // it awake, and the slower one pays for waking it with every answer: a cost that grows with the difference measured.
+        // Without anything else to do it looks for answers again instead of going to sleep.
+        // Otherwise the faster server finds it awake, and the slower one pays for waking it with
+        // every answer: a cost that grows with the difference measured.
         let awake = tokio::task::spawn_local(async {
             loop {
                 tokio::task::yield_now().await;

@@ -1,4 +1,5 @@
-//! Who may open the files of an item: everybody, clients of some addresses, or everybody from a day on (2.2).
+//! Access rules: the files of an item are open to everybody, to clients with certain addresses, or
+//! to everybody from a given day on (2.2).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,12 +7,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use ibi_protocol::shown::shown;
+use ibi_protocol::untrusted_text::quote_untrusted;
 
-/// As many ranges as a rule may have.
-pub const MOST_RANGES: usize = 64;
+/// The most ranges per rule.
+pub const MAX_ACCESS_RANGES: usize = 64;
 
-/// The access rule of an item. The metadata is open to everybody, whatever it says.
+/// The access rule of an item. Metadata is always open to everybody.
 ///
 /// | text | who may open the files |
 /// | --- | --- |
@@ -20,63 +21,69 @@ pub const MOST_RANGES: usize = 64;
 /// | `until:2030-01-31` | nobody until 2030-01-31T00:00Z, everybody from then on |
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Access {
+pub enum AccessRule {
     /// Everybody.
     #[default]
     Public,
-    /// Clients of these addresses; from 1 to [`MOST_RANGES`], or what is written is not read again.
-    Ip(Vec<Range>),
-    /// Nobody before this day begins in UTC, everybody from then on.
-    Until(Date),
+    /// Clients with these addresses. Must have 1 to [`MAX_ACCESS_RANGES`] ranges, or the written
+    /// rule cannot be parsed again.
+    Ip(Vec<AddressRange>),
+    /// Embargo: nobody before this day begins in UTC, everybody from then on.
+    Until(CalendarDate),
 }
 
-impl Access {
-    /// Whether a client of this address may open the files at this time, in seconds since the Unix epoch.
+impl AccessRule {
+    /// Whether a client with this address may open the files at this time, in seconds since the
+    /// Unix epoch.
     pub fn allows(&self, ip: IpAddr, unix_seconds: i64) -> bool {
         match self {
-            Access::Public => true,
-            Access::Ip(ranges) => ranges.iter().any(|range| range.contains(ip)),
-            Access::Until(date) => unix_seconds >= date.unix_seconds(),
+            AccessRule::Public => true,
+            AccessRule::Ip(ranges) => ranges.iter().any(|range| range.contains(ip)),
+            AccessRule::Until(date) => unix_seconds >= date.unix_seconds(),
         }
     }
 }
 
-impl FromStr for Access {
+impl FromStr for AccessRule {
     type Err = AccessError;
 
     fn from_str(text: &str) -> Result<Self, AccessError> {
         match text.split_once(':') {
-            None if text == "public" => Ok(Access::Public),
+            None if text == "public" => Ok(AccessRule::Public),
             Some(("ip", ranges)) => {
                 let count = ranges.split(',').count();
-                if count > MOST_RANGES {
+                if count > MAX_ACCESS_RANGES {
                     return Err(AccessError::TooMany { count });
                 }
-                ranges.split(',').map(|range| range.trim().parse()).collect::<Result<_, _>>().map(Access::Ip)
+                ranges
+                    .split(',')
+                    .map(|range| range.trim().parse())
+                    .collect::<Result<_, _>>()
+                    .map(AccessRule::Ip)
             }
-            Some(("until", date)) => date.parse().map(Access::Until),
-            _ => Err(AccessError::Rule { given: shown(text) }),
+            Some(("until", date)) => date.parse().map(AccessRule::Until),
+            _ => Err(AccessError::Rule { given: quote_untrusted(text) }),
         }
     }
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for AccessRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Access::Public => f.write_str("public"),
-            Access::Ip(ranges) => {
+            AccessRule::Public => f.write_str("public"),
+            AccessRule::Ip(ranges) => {
                 f.write_str("ip:")?;
                 ranges.iter().enumerate().try_for_each(|(at, range)| {
                     let comma = if at == 0 { "" } else { "," };
                     write!(f, "{comma}{range}")
                 })
             }
-            Access::Until(date) => write!(f, "until:{date}"),
+            AccessRule::Until(date) => write!(f, "until:{date}"),
         }
     }
 }
 
-impl TryFrom<String> for Access {
+impl TryFrom<String> for AccessRule {
     type Error = AccessError;
 
     fn try_from(text: String) -> Result<Self, AccessError> {
@@ -84,29 +91,30 @@ impl TryFrom<String> for Access {
     }
 }
 
-impl From<Access> for String {
-    fn from(access: Access) -> Self {
+impl From<AccessRule> for String {
+    fn from(access: AccessRule) -> Self {
         access.to_string()
     }
 }
 
-/// One address, or all that begin with the same bits: `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/32`.
+/// One address, or all addresses with the same prefix: `192.0.2.7`, `192.0.2.0/24`,
+/// `2001:db8::/32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Range {
+pub struct AddressRange {
     first: IpAddr,
     prefix: u8,
 }
 
-impl Range {
-    /// Whether the address lies in the range. An IPv4 address that is written as IPv6 (`::ffff:192.0.2.7`), as systems
-    /// with both hand it over, counts as IPv4.
+impl AddressRange {
+    /// Whether the address is in the range. An IPv4-mapped IPv6 address (`::ffff:192.0.2.7`), as
+    /// dual-stack systems report it, counts as IPv4.
     pub fn contains(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
-        ip.is_ipv4() == self.first.is_ipv4() && first_of(ip, self.prefix) == self.first
+        ip.is_ipv4() == self.first.is_ipv4() && network_address(ip, self.prefix) == self.first
     }
 }
 
-impl FromStr for Range {
+impl FromStr for AddressRange {
     type Err = AccessError;
 
     fn from_str(text: &str) -> Result<Self, AccessError> {
@@ -114,35 +122,36 @@ impl FromStr for Range {
             None => (text, None),
             Some((address, prefix)) => (address, Some(prefix)),
         };
-        let address: IpAddr = address.parse().map_err(|_| AccessError::Address { given: shown(text) })?;
+        let address: IpAddr =
+            address.parse().map_err(|_| AccessError::Address { given: quote_untrusted(text) })?;
         let bits = bits_of(address);
         let prefix = match prefix {
             None => bits,
-            // A sign is a number to `parse`.
+            // `parse` accepts a leading sign.
             Some(digits) if digits.bytes().all(|c| c.is_ascii_digit()) => digits
                 .parse()
                 .ok()
                 .filter(|prefix| *prefix <= bits)
-                .ok_or(AccessError::Prefix { given: shown(text), bits })?,
-            Some(_) => return Err(AccessError::Prefix { given: shown(text), bits }),
+                .ok_or(AccessError::Prefix { given: quote_untrusted(text), bits })?,
+            Some(_) => return Err(AccessError::Prefix { given: quote_untrusted(text), bits }),
         };
-        let range = Range { first: first_of(address, prefix), prefix };
-        // No client has such an address: it counts as IPv4.
+        let range = AddressRange { first: network_address(address, prefix), prefix };
+        // No client has an IPv4-mapped address: see `contains`.
         if let IpAddr::V4(first) = range.first.to_canonical()
             && address.is_ipv6()
             && let Some(prefix) = prefix.checked_sub(96)
         {
-            let meant = Range { first: IpAddr::V4(first), prefix };
-            return Err(AccessError::Mapped { given: shown(text), meant });
+            let meant = AddressRange { first: IpAddr::V4(first), prefix };
+            return Err(AccessError::Mapped { given: quote_untrusted(text), meant });
         }
         if range.first != address {
-            return Err(AccessError::HostBits { given: shown(text), range, address });
+            return Err(AccessError::HostBits { given: quote_untrusted(text), range, address });
         }
         Ok(range)
     }
 }
 
-impl fmt::Display for Range {
+impl fmt::Display for AddressRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.prefix == bits_of(self.first) {
             write!(f, "{}", self.first)
@@ -157,10 +166,10 @@ fn bits_of(address: IpAddr) -> u8 {
 }
 
 /// The address with all bits after the prefix cleared.
-fn first_of(address: IpAddr, prefix: u8) -> IpAddr {
+fn network_address(address: IpAddr, prefix: u8) -> IpAddr {
     let rest = u32::from(bits_of(address).saturating_sub(prefix));
     match address {
-        // All bits cleared is a shift that does not exist.
+        // A shift by all bits would overflow.
         IpAddr::V4(address) => {
             IpAddr::V4((address.to_bits() & u32::MAX.checked_shl(rest).unwrap_or_default()).into())
         }
@@ -172,17 +181,17 @@ fn first_of(address: IpAddr, prefix: u8) -> IpAddr {
 
 /// A day of the calendar, from 0001-01-01 to 9999-12-31.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Date {
+pub struct CalendarDate {
     year: u16,
     month: u8,
     day: u8,
 }
 
-impl Date {
+impl CalendarDate {
     /// When the day begins in UTC, in seconds since the Unix epoch.
     pub fn unix_seconds(&self) -> i64 {
         let (year, month) = (i64::from(self.year), i64::from(self.month));
-        // Years that begin in March have the leap day last.
+        // In a year that begins in March, the leap day comes last.
         let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let before_year = 365 * year + year / 4 - year / 100 + year / 400;
         let before_month = (153 * month + 2) / 5;
@@ -191,7 +200,7 @@ impl Date {
     }
 }
 
-impl FromStr for Date {
+impl FromStr for CalendarDate {
     type Err = AccessError;
 
     fn from_str(text: &str) -> Result<Self, AccessError> {
@@ -201,19 +210,23 @@ impl FromStr for Date {
             let year = digit(a)? * 1000 + digit(b)? * 100 + digit(c)? * 10 + digit(d)?;
             let month = u8::try_from(digit(e)? * 10 + digit(f)?).ok()?;
             let day = u8::try_from(digit(g)? * 10 + digit(h)?).ok()?;
-            (year > 0 && (1..=days_in(year, month)).contains(&day)).then_some(Date { year, month, day })
+            (year > 0 && (1..=days_in(year, month)).contains(&day)).then_some(CalendarDate {
+                year,
+                month,
+                day,
+            })
         };
-        read().ok_or_else(|| AccessError::Date { given: shown(text) })
+        read().ok_or_else(|| AccessError::Date { given: quote_untrusted(text) })
     }
 }
 
-impl fmt::Display for Date {
+impl fmt::Display for CalendarDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 }
 
-/// None for a month that does not exist.
+/// Returns 0 for a month that does not exist.
 fn days_in(year: u16, month: u8) -> u8 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -224,11 +237,11 @@ fn days_in(year: u16, month: u8) -> u8 {
     }
 }
 
-/// A text that is no access rule.
+/// Why a text is not an access rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// None of the three.
+    /// None of the three forms.
     #[error(
         "`{given}` is not an access rule: write `public`, `ip:` with addresses and ranges as in \
          ip:192.0.2.0/24,2001:db8::7, or `until:` with a day as in until:2030-01-31"
@@ -246,41 +259,41 @@ pub enum AccessError {
         /// What was given.
         given: String,
     },
-    /// The number after the slash is none, or too large.
+    /// The prefix length is not a number, or is too large.
     #[error("`{given}` is not a range: after the slash stands how many bits are the same, from 0 to {bits}")]
     Prefix {
         /// What was given.
         given: String,
-        /// The most.
+        /// The largest prefix length.
         bits: u8,
     },
-    /// A range that does not begin with its first address.
+    /// A range whose address has bits after the prefix.
     #[error(
         "`{given}` begins inside a range: write {range} for the whole range, or {address} for the one address"
     )]
     HostBits {
         /// What was given.
         given: String,
-        /// The range that the address lies in.
-        range: Range,
+        /// The range that contains the address.
+        range: AddressRange,
         /// The address.
         address: IpAddr,
     },
-    /// An IPv4 range in the clothes of IPv6.
+    /// An IPv4-mapped IPv6 range.
     #[error("`{given}` is IPv4 written as IPv6, which no client has: write {meant}")]
     Mapped {
         /// What was given.
         given: String,
         /// The same in IPv4.
-        meant: Range,
+        meant: AddressRange,
     },
-    /// More than [`MOST_RANGES`].
-    #[error("{count} ranges are too many for one access rule: join them to {MOST_RANGES} at most")]
+    /// More than [`MAX_ACCESS_RANGES`].
+    #[error("{count} ranges are too many for one access rule: join them to {MAX_ACCESS_RANGES} at most")]
     TooMany {
         /// How many were given.
         count: usize,
     },
-    /// Not a day.
+    /// Not a date.
     #[error("`{given}` is not a day: write one that exists as year-month-day, as in 2030-01-31")]
     Date {
         /// What was given.

@@ -1,4 +1,5 @@
-//! Audits: every byte against its digest, what is missing apart from what changed.
+//! Audits: verifies every byte against its digest. Missing files are reported separately from
+//! changed ones.
 
 mod checkpoint;
 
@@ -6,147 +7,155 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ibi_store::Journal;
-use ibi_store::KeepError;
+use ibi_store::StorageError;
 use ibi_store::content::ReadAt;
-use ibi_store::digests::{BLOCK, hex};
-use ibi_store::journal::Position;
-use ibi_store::ocfl::{INVENTORY, Inventory, OBJECT_DECLARATION, SIDECAR, sidecar_digest};
+use ibi_store::digests::{DIGEST_BLOCK_BYTES, hex};
+use ibi_store::journal::JournalPosition;
+use ibi_store::ocfl::{INVENTORY_FILE, Inventory, OBJECT_DECLARATION, SIDECAR_FILE, sidecar_digest};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha512};
 
 use crate::ArchiveError;
-use crate::archive::{Holdings, whole_second};
-use crate::holders::whole::is_version;
-use crate::mint::clock::{Clock, SystemClock};
-use crate::object::short;
+use crate::archive::{Holdings, current_second};
+use crate::object::short_digest;
+use crate::replica::object_validation::is_version_inventory;
+use ibi_mint::clock::{MintClock, SystemClock};
 
-pub use checkpoint::Audit;
+pub use checkpoint::AuditReport;
 
 /// Items that are listed at a time.
-const PAGE: usize = 1000;
+const AUDIT_PAGE_ITEMS: usize = 1000;
 
-/// Something that is not as it should be.
+/// A fixity fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct AuditFinding {
     /// The object.
     pub item: String,
     /// The file in it.
     pub file: String,
     /// What is wrong with it.
-    pub wrong: Wrong,
+    pub wrong: FixityFault,
 }
 
 /// What can be wrong with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Wrong {
+pub enum FixityFault {
     /// It is not there.
     Missing,
     /// It is not what its digest says.
     Changed,
     /// The disk gives no bytes.
     Unreadable,
-    /// Nobody knows of it.
+    /// No inventory lists it.
     Unexpected,
 }
 
-impl Wrong {
+impl FixityFault {
     /// As it is written.
     pub const fn name(self) -> &'static str {
         match self {
-            Wrong::Missing => "missing",
-            Wrong::Changed => "changed",
-            Wrong::Unreadable => "unreadable",
-            Wrong::Unexpected => "unexpected",
+            FixityFault::Missing => "missing",
+            FixityFault::Changed => "changed",
+            FixityFault::Unreadable => "unreadable",
+            FixityFault::Unexpected => "unexpected",
         }
     }
 }
 
 /// How to audit.
-pub struct Options<'a> {
-    /// Bytes a second, at the most.
+pub struct AuditOptions<'a> {
+    /// Read limit in bytes per second.
     pub rate: Option<u64>,
-    /// Begin anew, though an earlier audit was interrupted.
+    /// Start over, even if an earlier audit was interrupted.
     pub anew: bool,
-    /// Told of each finding as it is made.
-    pub tell: &'a dyn Fn(&Finding),
-    /// Told how many bytes were read.
+    /// Called for each finding.
+    pub tell: &'a dyn Fn(&AuditFinding),
+    /// Called with the number of bytes read.
     pub progress: &'a dyn Fn(u64),
 }
 
 impl Holdings {
-    /// Audits all items, or goes on with an audit that was interrupted. What it found is kept in the data folder.
-    pub fn audit(&self, options: &Options<'_>) -> Result<Audit, ArchiveError> {
+    /// Audits all items, or resumes an interrupted audit. The report is kept in the data folder.
+    pub fn audit(&self, options: &AuditOptions<'_>) -> Result<AuditReport, ArchiveError> {
         let clock = SystemClock::new();
-        let begin = || Audit::new(whole_second(&clock).to_string());
-        let interrupted = if options.anew { None } else { Audit::interrupted(&self.data)? };
+        let begin = || AuditReport::new(current_second(&clock).to_string());
+        let interrupted = if options.anew { None } else { AuditReport::interrupted(&self.data)? };
         let mut audit = interrupted.unwrap_or_else(begin);
-        let mut pace = Pace::new(options.rate, &clock);
+        let mut pace = ReadThrottle::new(options.rate, &clock);
         for object in self.content.objects()? {
             let object = object?;
             if audit.has_done(&object) {
                 continue;
             }
             self.audit_object(&object, &mut audit, &mut pace, options, None)?;
-            audit.done(&object, &self.data)?;
+            audit.mark_done(&object, &self.data)?;
         }
         self.find_missing(&mut audit, options)?;
         self.audit_journal(&mut audit, options)?;
-        audit.finish(whole_second(&clock).to_string(), &self.data)?;
+        audit.finish(current_second(&clock).to_string(), &self.data)?;
         Ok(audit)
     }
 
-    /// An audit that did not come to its end.
-    pub fn interrupted_audit(&self) -> Result<Option<Audit>, ArchiveError> {
-        Audit::interrupted(&self.data)
+    /// An unfinished audit.
+    pub fn interrupted_audit(&self) -> Result<Option<AuditReport>, ArchiveError> {
+        AuditReport::interrupted(&self.data)
     }
 
-    /// The last audit, whether it came to its end or not.
-    pub fn last_audit(&self) -> Result<Option<Audit>, ArchiveError> {
-        Audit::read(&self.data)
+    /// The last audit, finished or not.
+    pub fn last_audit(&self) -> Result<Option<AuditReport>, ArchiveError> {
+        AuditReport::read(&self.data)
     }
 
-    /// Audits one item, without a trace.
-    pub fn audit_item(&self, path: &str, options: &Options<'_>) -> Result<Audit, ArchiveError> {
-        self.audit_by(path, options, None)
+    /// Audits one item, without saving a report.
+    pub fn audit_item(&self, path: &str, options: &AuditOptions<'_>) -> Result<AuditReport, ArchiveError> {
+        self.audit_by_inventory(path, options, None)
     }
 
     /// Audits one item by an inventory that is known to be its own, whatever lies in the tree.
-    pub fn audit_by(
+    pub fn audit_by_inventory(
         &self,
         path: &str,
-        options: &Options<'_>,
+        options: &AuditOptions<'_>,
         trusted: Option<&[u8]>,
-    ) -> Result<Audit, ArchiveError> {
+    ) -> Result<AuditReport, ArchiveError> {
         let clock = SystemClock::new();
-        let mut audit = Audit::new(whole_second(&clock).to_string());
-        let mut pace = Pace::new(options.rate, &clock);
+        let mut audit = AuditReport::new(current_second(&clock).to_string());
+        let mut pace = ReadThrottle::new(options.rate, &clock);
         if self.content.is_free(path)? {
-            let finding = Finding { item: path.to_owned(), file: String::new(), wrong: Wrong::Missing };
+            let finding =
+                AuditFinding { item: path.to_owned(), file: String::new(), wrong: FixityFault::Missing };
             (options.tell)(&finding);
             audit.findings.push(finding);
         } else {
             self.audit_object(path, &mut audit, &mut pace, options, trusted)?;
         }
-        audit.finished = Some(whole_second(&clock).to_string());
+        audit.finished = Some(current_second(&clock).to_string());
         Ok(audit)
     }
 
     fn audit_object(
         &self,
         object: &str,
-        audit: &mut Audit,
-        pace: &mut Pace<'_>,
-        options: &Options<'_>,
+        audit: &mut AuditReport,
+        pace: &mut ReadThrottle<'_>,
+        options: &AuditOptions<'_>,
         trusted: Option<&[u8]>,
     ) -> Result<(), ArchiveError> {
-        // An object may be changed while it is read: what was found then is looked at again.
+        // An object may change while it is read: check findings again.
         for last in [false, false, true] {
             let before = self.records.item(object)?.map(|record| record.inventory);
-            let mut look =
-                Look { holdings: self, object, findings: Vec::new(), files: 0, bytes: 0, pace, options };
-            look.object(before.as_deref(), trusted)?;
-            let Look { findings, files, bytes, .. } = look;
+            let mut look = ObjectAudit {
+                holdings: self,
+                object,
+                findings: Vec::new(),
+                files: 0,
+                bytes: 0,
+                pace,
+                options,
+            };
+            look.check_object(before.as_deref(), trusted)?;
+            let ObjectAudit { findings, files, bytes, .. } = look;
             let after = self.records.item(object)?.map(|record| record.inventory);
             if findings.is_empty() || after == before || last {
                 audit.items += 1;
@@ -161,31 +170,33 @@ impl Holdings {
     }
 
     /// The journal, each line against its checksum.
-    fn audit_journal(&self, audit: &mut Audit, options: &Options<'_>) -> Result<(), ArchiveError> {
-        let wrong = match Journal::read(&self.data, Position::START, &mut |_| Ok(())) {
-            Ok(_) => return Ok(()),
-            Err(KeepError::NoJournal { .. }) => Wrong::Missing,
-            Err(KeepError::DamagedJournal { .. }) => Wrong::Changed,
-            Err(_) => Wrong::Unreadable,
+    fn audit_journal(&self, audit: &mut AuditReport, options: &AuditOptions<'_>) -> Result<(), ArchiveError> {
+        let followed = self.records.position()?;
+        let reading = Journal::read(&self.data, JournalPosition::START, &mut |_| Ok(()));
+        let wrong = match reading.and_then(|reading| reading.check_covers_index(&self.data, followed)) {
+            Ok(()) => return Ok(()),
+            Err(StorageError::NoJournal { .. }) => FixityFault::Missing,
+            Err(StorageError::DamagedJournal { .. }) => FixityFault::Changed,
+            Err(_) => FixityFault::Unreadable,
         };
-        let finding = Finding { item: String::new(), file: "journal".to_owned(), wrong };
+        let finding = AuditFinding { item: String::new(), file: "journal".to_owned(), wrong };
         (options.tell)(&finding);
         audit.findings.push(finding);
         Ok(())
     }
 
     /// Items that are recorded, and have no object.
-    fn find_missing(&self, audit: &mut Audit, options: &Options<'_>) -> Result<(), ArchiveError> {
+    fn find_missing(&self, audit: &mut AuditReport, options: &AuditOptions<'_>) -> Result<(), ArchiveError> {
         let mut after = String::new();
         loop {
-            let page = self.records.list(&after, PAGE)?;
+            let page = self.records.list(&after, AUDIT_PAGE_ITEMS)?;
             let Some(last) = page.last() else { return Ok(()) };
             after.clone_from(&last.path);
             for record in page {
                 if !self.content.exists(&record.path)? {
                     let whole = self.content.is_free(&record.path)?;
                     let file = if whole { String::new() } else { OBJECT_DECLARATION.0.to_owned() };
-                    let finding = Finding { item: record.path, file, wrong: Wrong::Missing };
+                    let finding = AuditFinding { item: record.path, file, wrong: FixityFault::Missing };
                     (options.tell)(&finding);
                     audit.findings.push(finding);
                 }
@@ -195,105 +206,118 @@ impl Holdings {
 }
 
 /// One object being looked at.
-struct Look<'a, 'b> {
+struct ObjectAudit<'a, 'b> {
     holdings: &'a Holdings,
     object: &'a str,
-    findings: Vec<Finding>,
+    findings: Vec<AuditFinding>,
     files: u64,
     bytes: u64,
-    pace: &'a mut Pace<'b>,
-    options: &'a Options<'a>,
+    pace: &'a mut ReadThrottle<'b>,
+    options: &'a AuditOptions<'a>,
 }
 
-impl Look<'_, '_> {
-    fn found(&mut self, file: &str, wrong: Wrong) {
-        self.findings.push(Finding { item: self.object.to_owned(), file: file.to_owned(), wrong });
+impl ObjectAudit<'_, '_> {
+    fn add_finding(&mut self, file: &str, wrong: FixityFault) {
+        self.findings.push(AuditFinding { item: self.object.to_owned(), file: file.to_owned(), wrong });
     }
 
-    fn object(&mut self, recorded: Option<&str>, trusted: Option<&[u8]>) -> Result<(), ArchiveError> {
+    fn check_object(&mut self, recorded: Option<&str>, trusted: Option<&[u8]>) -> Result<(), ArchiveError> {
         let content = &*self.holdings.content;
         let there: BTreeSet<String> = content.files(self.object)?.into_iter().collect();
         let mut known: BTreeSet<String> =
-            [OBJECT_DECLARATION.0, INVENTORY, SIDECAR].map(str::to_owned).into();
-        if self.small(OBJECT_DECLARATION.0)?.is_some_and(|text| text != OBJECT_DECLARATION.1.as_bytes()) {
-            self.found(OBJECT_DECLARATION.0, Wrong::Changed);
-        }
-        let head = self.inventory(INVENTORY, SIDECAR)?;
-        if let Some((_, digest)) = &head
-            && recorded != Some(short(digest))
+            [OBJECT_DECLARATION.0, INVENTORY_FILE, SIDECAR_FILE].map(str::to_owned).into();
+        if self
+            .read_small_file(OBJECT_DECLARATION.0)?
+            .is_some_and(|text| text != OBJECT_DECLARATION.1.as_bytes())
         {
-            self.found(INVENTORY, if recorded.is_none() { Wrong::Unexpected } else { Wrong::Changed });
+            self.add_finding(OBJECT_DECLARATION.0, FixityFault::Changed);
+        }
+        let head = self.check_inventory(INVENTORY_FILE, SIDECAR_FILE)?;
+        if let Some((_, digest)) = &head
+            && recorded != Some(short_digest(digest))
+        {
+            self.add_finding(
+                INVENTORY_FILE,
+                if recorded.is_none() { FixityFault::Unexpected } else { FixityFault::Changed },
+            );
         }
         let trusted =
             trusted.and_then(|bytes| Some((Inventory::parse(bytes).ok()?, Inventory::digest(bytes))));
         if let Some((inventory, digest)) = trusted.or(head) {
             for version in inventory.versions.keys() {
-                let names = [format!("{version}/{INVENTORY}"), format!("{version}/{SIDECAR}")];
-                let then = self.inventory(&names[0], &names[1])?;
+                let names = [format!("{version}/{INVENTORY_FILE}"), format!("{version}/{SIDECAR_FILE}")];
+                let then = self.check_inventory(&names[0], &names[1])?;
                 let is_so = |(then, found): (Inventory, String)| {
-                    is_version((&inventory, &digest), version, (&then, &found))
+                    is_version_inventory((&inventory, &digest), version, (&then, &found))
                 };
                 if !then.is_none_or(is_so) {
-                    self.found(&names[0], Wrong::Changed);
+                    self.add_finding(&names[0], FixityFault::Changed);
                 }
                 known.extend(names);
             }
             for (digest, files) in inventory.manifest {
                 for file in files {
-                    self.content_file(&file, &digest)?;
+                    self.check_content_file(&file, &digest)?;
                     known.insert(file);
                 }
             }
-            there.difference(&known).for_each(|file| self.found(file, Wrong::Unexpected));
+            there.difference(&known).for_each(|file| self.add_finding(file, FixityFault::Unexpected));
         }
         Ok(())
     }
 
     /// An inventory with its digest, if both it and its sidecar are there, and right.
-    fn inventory(&mut self, name: &str, sidecar: &str) -> Result<Option<(Inventory, String)>, ArchiveError> {
-        let (Some(bytes), Some(vouched)) = (self.small(name)?, self.small(sidecar)?) else { return Ok(None) };
+    fn check_inventory(
+        &mut self,
+        name: &str,
+        sidecar: &str,
+    ) -> Result<Option<(Inventory, String)>, ArchiveError> {
+        let (Some(bytes), Some(vouched)) = (self.read_small_file(name)?, self.read_small_file(sidecar)?)
+        else {
+            return Ok(None);
+        };
         let digest = Inventory::digest(&bytes);
         match Inventory::parse(&bytes) {
             Ok(inventory) if sidecar_digest(&vouched) == Some(&digest) => Ok(Some((inventory, digest))),
             _ => {
-                self.found(name, Wrong::Changed);
+                self.add_finding(name, FixityFault::Changed);
                 Ok(None)
             }
         }
     }
 
-    fn small(&mut self, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
+    fn read_small_file(&mut self, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
         let mut bytes = Vec::new();
-        let read = self.read(name, &mut |block| bytes.extend_from_slice(block))?;
+        let read = self.read_in_blocks(name, &mut |block| bytes.extend_from_slice(block))?;
         Ok(read.then_some(bytes))
     }
 
-    fn content_file(&mut self, file: &str, digest: &str) -> Result<(), ArchiveError> {
+    fn check_content_file(&mut self, file: &str, digest: &str) -> Result<(), ArchiveError> {
         let mut hash = Sha512::new();
-        if self.read(file, &mut |block| hash.update(block))? && hex(&hash.finalize()) != digest {
-            self.found(file, Wrong::Changed);
+        if self.read_in_blocks(file, &mut |block| hash.update(block))? && hex(&hash.finalize()) != digest {
+            self.add_finding(file, FixityFault::Changed);
         }
         Ok(())
     }
 
     /// Reads a file; tells whether it could.
-    fn read(&mut self, name: &str, each: &mut dyn FnMut(&[u8])) -> Result<bool, ArchiveError> {
+    fn read_in_blocks(&mut self, name: &str, each: &mut dyn FnMut(&[u8])) -> Result<bool, ArchiveError> {
         let file: Box<dyn ReadAt> = match self.holdings.content.open(self.object, name) {
             Ok(file) => file,
-            Err(KeepError::MissingFile { .. }) => {
-                self.found(name, Wrong::Missing);
+            Err(StorageError::MissingFile { .. }) => {
+                self.add_finding(name, FixityFault::Missing);
                 return Ok(false);
             }
             Err(_) => {
-                self.found(name, Wrong::Unreadable);
+                self.add_finding(name, FixityFault::Unreadable);
                 return Ok(false);
             }
         };
-        let mut buffer = vec![0; BLOCK.min(1 << 18)];
+        let mut buffer = vec![0; DIGEST_BLOCK_BYTES.min(1 << 18)];
         let mut at = 0;
         loop {
             let Ok(read) = file.read_at(&mut buffer, at) else {
-                self.found(name, Wrong::Unreadable);
+                self.add_finding(name, FixityFault::Unreadable);
                 return Ok(false);
             };
             if read == 0 {
@@ -303,7 +327,7 @@ impl Look<'_, '_> {
             at += read as u64;
             self.bytes += read as u64;
             (self.options.progress)(read as u64);
-            self.pace.keep(read as u64);
+            self.pace.throttle(read as u64);
         }
         self.files += 1;
         Ok(true)
@@ -311,19 +335,19 @@ impl Look<'_, '_> {
 }
 
 /// Keeps reading below a rate.
-struct Pace<'a> {
+struct ReadThrottle<'a> {
     rate: Option<u64>,
     clock: &'a SystemClock,
     start: u64,
     bytes: u64,
 }
 
-impl<'a> Pace<'a> {
+impl<'a> ReadThrottle<'a> {
     fn new(rate: Option<u64>, clock: &'a SystemClock) -> Self {
         Self { rate, clock, start: clock.read().boot.nanos, bytes: 0 }
     }
 
-    fn keep(&mut self, bytes: u64) {
+    fn throttle(&mut self, bytes: u64) {
         let Some(rate) = self.rate else { return };
         self.bytes += bytes;
         let due = u128::from(self.bytes) * 1_000_000_000 / u128::from(rate.max(1));

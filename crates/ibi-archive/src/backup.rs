@@ -1,91 +1,156 @@
-//! Backups, while the Archive is in use, and bringing one back.
+//! Backup of an Archive in use, and restore.
 
-mod copying;
+mod disk_space;
+mod object_copy;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use ibi_store::journal::{Journal, Position, Told};
+use ibi_store::journal::{Journal, JournalLine, JournalPosition, JournalScan};
+use ibi_store::journal_salvage::{JournalLineSource, OLDER_JOURNAL_FILE, check_same_history, salvage};
 use ibi_store::ocfl::ROOT_DECLARATION;
-use ibi_store::{FileMarks, KeepError, ServiceState, Tree};
+use ibi_store::private_files::{create_private_folders, restrict_to_owner};
+use ibi_store::{FileMarkStorage, IndexStorage as _, OcflTree, ServiceStorage, SqliteIndex, StorageError};
 
-use crate::archive::{Settings, is_made, lock, whole_second};
-use crate::mint::clock::SystemClock;
-use crate::rebuild::{Rebuilt, rebuild};
-use crate::{ArchiveError, Refusal};
+use crate::ArchiveError;
+use crate::archive::{
+    ArchiveSettings, current_second, index_path, is_applied, lock_data_folder, remove_if_exists,
+};
+use crate::rebuild::{OwnDeposits, RebuildReport, rebuild_locked};
+use ibi_mint::MintError;
+use ibi_mint::clock::SystemClock;
 
-pub use copying::Copied;
+pub use object_copy::TreeCopyReport;
 
-/// The file that makes a folder a backup: it tells when, and how long the journal was when it began.
-const MARKER: &str = "backup";
-/// The file that says that an Archive was brought back, and not confirmed yet.
-const RESTORED: &str = "restored";
+/// Marks a folder as a complete backup. Holds the time of the backup and the length of the journal
+/// when it began.
+const BACKUP_MARKER_FILE: &str = "backup";
+/// Marks a restored Archive that is not confirmed yet.
+const RESTORED_MARKER_FILE: &str = "restored";
+/// Prefix of the content of [`RESTORED_MARKER_FILE`] if no backup was restored, but journal lines
+/// were lost in a salvage.
+const SALVAGED_MARKER_PREFIX: &str = "salvaged";
 
-/// Whether an Archive was brought back from a backup, and not confirmed yet.
+/// Whether the Archive was restored from a backup and is not confirmed yet.
 pub(crate) fn is_restored(data: &Path) -> bool {
-    data.join(RESTORED).exists()
+    data.join(RESTORED_MARKER_FILE).exists()
 }
 
-/// Copies an Archive into a folder, which is new or an earlier backup of the same Archive: then only what is new is
-/// copied. Others may change the Archive meanwhile. Every byte is checked on its way.
-pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<Copied, ArchiveError> {
-    let settings = Settings::read(data)?.ok_or_else(|| ArchiveError::NoArchive { data: data.to_owned() })?;
+/// Whether its tokens come from an unconfirmed backup: some may have been revoked since.
+pub fn has_tokens_in_doubt(data: &Path) -> bool {
+    match fs::read_to_string(data.join(RESTORED_MARKER_FILE)) {
+        Ok(text) => !text.starts_with(SALVAGED_MARKER_PREFIX),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
+}
+
+/// Puts an Archive in doubt: its transferable Originals answer Copy until the operator confirms.
+pub(crate) fn mark_in_doubt(data: &Path, why: &str) -> Result<(), ArchiveError> {
+    ibi_store::small_file::replace(&data.join(RESTORED_MARKER_FILE), format!("{why}\n").as_bytes())?;
+    sync(data)
+}
+
+/// Clears the doubt, if a salvage caused it.
+pub(crate) fn unmark_salvaged(data: &Path) -> Result<(), ArchiveError> {
+    let marker = data.join(RESTORED_MARKER_FILE);
+    let text = fs::read_to_string(&marker).map_err(ArchiveError::io("read", &marker))?;
+    if text.starts_with(SALVAGED_MARKER_PREFIX) {
+        remove_if_exists(&marker)?;
+    }
+    sync(data)
+}
+
+/// Copies an Archive into a new folder, or updates an earlier backup of the same Archive, copying
+/// only what is new. The Archive may change meanwhile. Every byte is verified while it is copied.
+pub fn backup(data: &Path, out: &Path, progress: &dyn Fn(u64)) -> Result<TreeCopyReport, ArchiveError> {
+    let settings =
+        ArchiveSettings::read(data)?.ok_or_else(|| ArchiveError::NoArchive { data: data.to_owned() })?;
     let there = out.exists() && fs::read_dir(out).map_err(ArchiveError::io("read", out))?.next().is_some();
-    if there && Settings::read(out)?.is_none_or(|other| other.service != settings.service) {
+    if there && ArchiveSettings::read(out)?.is_none_or(|other| other.service != settings.service) {
         let what =
             format!("{} is neither empty nor a backup of this Archive: name another folder", out.display());
         return Err(ArchiveError::Value(what));
     }
-    check_place(data, out)?;
-    let start = Journal::read(data, Position::START, &mut |_| Ok(()))?.end.next;
+    check_backup_folder(data, out)?;
+    disk_space::check_backup(data, out)?;
+    let (start, journal_damage) = inspect_journal(data, out)?;
     for folder in ["tree", "minter"] {
         let folder = out.join(folder);
-        fs::create_dir_all(&folder).map_err(ArchiveError::io("create", &folder))?;
+        create_private_folders(&folder).map_err(ArchiveError::io("create", &folder))?;
     }
-    // Until it is whole it is none; the description comes first, so that an interrupted one can be gone on with.
-    remove_if_there(&out.join(MARKER))?;
+    restrict_to_owner(out).map_err(ArchiveError::io("close to others", out))?;
+    // Without its marker the folder is not a backup. The settings are copied first, so that an
+    // interrupted backup can be resumed.
+    remove_if_exists(&out.join(BACKUP_MARKER_FILE))?;
     copy_file(data, out, "archive")?;
     for name in [ROOT_DECLARATION.0, "README.md"] {
         copy_file(&data.join("tree"), &out.join("tree"), name)?;
     }
-    let copied = copying::objects(data, out, progress)?;
-    // Before the journal: a grant that it tells of has its note, so that the hand-over goes on by itself.
+    let copied = TreeCopyReport { journal_damage, ..object_copy::copy_objects(data, out, progress)? };
+    // Before the journal: if the journal records a grant, its note must be in the backup, so that
+    // the transfer can continue.
     copy_handovers(data, out)?;
-    // The journal comes after what it tells of; restoring strikes out what came in between.
+    // The journal is copied after the objects. A restore voids the lines that were added in
+    // between.
     copy_file(data, out, "journal")?;
     copy_minter(data, out)?;
     copy_service(data, out)?;
     sync(out)?;
-    let now = whole_second(&SystemClock::new());
-    let marker = out.join(MARKER);
+    let now = current_second(&SystemClock::new());
+    let marker = out.join(BACKUP_MARKER_FILE);
     let text = format!("ibi backup 1\nmade {now}\njournal {start}\n");
-    fs::write(&marker, text).map_err(ArchiveError::io("write", &marker))?;
+    ibi_store::small_file::replace(&marker, text.as_bytes())?;
     sync(out)?;
     Ok(copied)
 }
 
-/// Copies the minter's state, and what the operator set of it.
+/// The number of the next line, and the damage of the journal, if any. A damaged journal is one
+/// more reason to back up the rest. The journal of an earlier backup is kept then, because it may
+/// have the damaged lines.
+fn inspect_journal(data: &Path, out: &Path) -> Result<(u64, Option<String>), ArchiveError> {
+    let followed = SqliteIndex::open(&index_path(data)).and_then(|index| index.position());
+    let reading = Journal::read(data, JournalPosition::START, &mut |_| Ok(()));
+    let reading = reading.and_then(|reading| {
+        followed.map_or(Ok(()), |followed| reading.check_covers_index(data, followed)).map(|()| reading)
+    });
+    let damage = match reading {
+        Ok(reading) => return Ok((reading.end.next, None)),
+        Err(error @ StorageError::DamagedJournal { .. }) => error.to_string(),
+        Err(error) => return Err(error.into()),
+    };
+    let (before, kept) = (out.join("journal"), out.join(OLDER_JOURNAL_FILE));
+    if before.exists() && !kept.exists() {
+        fs::hard_link(&before, &kept).map_err(ArchiveError::io("create", &kept))?;
+    }
+    let mut scan = JournalScan::new(data)?;
+    while scan.next_part()?.is_some() {}
+    Ok((scan.next_number(), Some(damage)))
+}
+
+/// Copies the minter's state and settings.
 fn copy_minter(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     let (from, to) = (from.join("minter"), to.join("minter"));
     copy_file(&from, &to, "state")?;
     if from.join("settings").exists() {
         return copy_file(&from, &to, "settings");
     }
-    remove_if_there(&to.join("settings"))
+    remove_if_exists(&to.join("settings"))
 }
 
-/// Copies what else the service keeps for itself, as far as there is any: counts, tokens, the key of
-/// decisions about links and the Archives that are trusted. Drafts are not in a backup.
+/// Copies the remaining state of the service, where present: counts, tokens, the key of link
+/// decisions and the trusted Archives. Drafts are not backed up.
 fn copy_service(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     let state = "service/state.sqlite";
     if from.join(state).exists() {
-        ServiceState::open(&from.join(state))?.copy(&to.join(state))?;
+        ServiceStorage::open(&from.join(state))?.backup_to(&to.join(state))?;
     }
-    for file in ["service/tokens.json", "service/link-key", "service/trusted-archives"] {
+    for file in
+        ["service/tokens.json", "service/link-key", "service/trusted-archives", "service/trusted-givers"]
+    {
         match fs::read(from.join(file)) {
-            Ok(bytes) => ibi_store::service::replace(&to.join(file), &bytes)?,
+            Ok(bytes) => ibi_store::small_file::replace(&to.join(file), &bytes)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(ArchiveError::io("read", &from.join(file))(error)),
         }
@@ -93,9 +158,10 @@ fn copy_service(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// Copies the notes of hand-overs that are not over (`docs/formats/holders.md`), and no others.
+/// Copies the notes of transfers that are under way (`docs/formats/holders.md`), and no others.
 fn copy_handovers(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     let name = "service/handovers";
+    let locked = to.join("service");
     let (from, to) = (from.join(name), to.join(name));
     match fs::remove_dir_all(&to) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -115,9 +181,9 @@ fn copy_handovers(from: &Path, to: &Path) -> Result<(), ArchiveError> {
             continue;
         };
         match fs::read(&path) {
-            // A token is in it: readable by its owner only.
-            Ok(bytes) => ibi_store::service::replace(&to.join(name), &bytes)?,
-            // It was over just now.
+            // It holds a token: readable by its owner only.
+            Ok(bytes) => ibi_store::small_file::replace_below(&locked, &to.join(name), &bytes)?,
+            // The transfer has just ended.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(ArchiveError::io("read", &path)(error)),
         }
@@ -125,8 +191,8 @@ fn copy_handovers(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// A folder that is written from a data folder lies neither in it nor around it.
-pub(crate) fn check_apart(data: &Path, out: &Path) -> Result<(), ArchiveError> {
+/// Fails if one of the two folders contains the other.
+pub(crate) fn check_separate_folders(data: &Path, out: &Path) -> Result<(), ArchiveError> {
     let whole = |path: &Path| std::path::absolute(path).map_err(ArchiveError::io("find", path));
     let (from, to) = (data.canonicalize().map_err(ArchiveError::io("find", data))?, whole(out)?);
     let to = to.canonicalize().unwrap_or(to);
@@ -136,15 +202,19 @@ pub(crate) fn check_apart(data: &Path, out: &Path) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// A backup lies outside of what it is a backup of, and goes on from where it was.
-fn check_place(data: &Path, out: &Path) -> Result<(), ArchiveError> {
-    check_apart(data, out)?;
+/// Fails if a backup folder overlaps the data folder, or holds another history of the Archive.
+fn check_backup_folder(data: &Path, out: &Path) -> Result<(), ArchiveError> {
+    check_separate_folders(data, out)?;
     let read = |folder: &Path| fs::read(folder.join("journal"));
     let (Ok(before), Ok(now)) = (read(out), read(data)) else { return Ok(()) };
-    // The first line tells the format, which may be newer by now.
+    // The first line is the format, which may be newer now.
     let lines =
         |journal: &[u8]| journal.iter().position(|byte| *byte == b'\n').map(|end| journal[end..].to_vec());
     if lines(&now).zip(lines(&before)).is_some_and(|(now, before)| !now.starts_with(&before)) {
+        // Unreadable lines do not make it another history.
+        if is_damaged(data) && check_same_history(data, out).is_ok() {
+            return Ok(());
+        }
         let what = format!(
             "{} is a backup of another course of this Archive, with items that this folder does not know of: name another \
              folder",
@@ -155,46 +225,57 @@ fn check_place(data: &Path, out: &Path) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// What a restoration did.
-#[derive(Debug)]
-pub struct Restoration {
-    /// What was copied.
-    pub copied: Copied,
-    /// When the backup was made.
-    pub made: String,
-    /// What is there now.
-    pub rebuilt: Rebuilt,
+fn is_damaged(data: &Path) -> bool {
+    let read = Journal::read(data, JournalPosition::START, &mut |_| Ok(()));
+    matches!(read, Err(StorageError::DamagedJournal { .. }))
 }
 
-/// Brings a backup back, into a folder that is not there yet. It comes up unable to mint until `ibi minter recover`, and
-/// answers Copy for what may have been handed over since, until that is confirmed (clause 2.1).
+/// The result of a restore.
+#[derive(Debug)]
+pub struct RestoreReport {
+    /// What was copied.
+    pub copied: TreeCopyReport,
+    /// When the backup was made.
+    pub made: String,
+    /// The rebuilt index.
+    pub rebuilt: RebuildReport,
+    /// Journal lines that were damaged when the backup was made, with the source that each was
+    /// recovered from.
+    pub salvaged: BTreeMap<u64, JournalLineSource>,
+}
+
+/// Restores a backup into a folder that must not exist yet. The restored Archive cannot mint until
+/// `ibi minter recover`. It answers Copy for what may have been handed over since, until the
+/// operator confirms (clause 2.1).
 pub fn restore(
     from: &Path,
     data: &Path,
     by: &str,
     progress: &dyn Fn(u64),
-) -> Result<Restoration, ArchiveError> {
-    let (made, start) = marker(from)?;
+) -> Result<RestoreReport, ArchiveError> {
+    let (made, start) = read_backup_marker(from)?;
     if data.exists() && fs::read_dir(data).map_err(ArchiveError::io("read", data))?.next().is_some() {
         return Err(ArchiveError::Value(format!(
             "{} is not empty: restore into a new folder",
             data.display()
         )));
     }
+    disk_space::check_restoration(from, data)?;
     for folder in ["tree", "minter", "staging"] {
         let folder = data.join(folder);
-        fs::create_dir_all(&folder).map_err(ArchiveError::io("create", &folder))?;
+        create_private_folders(&folder).map_err(ArchiveError::io("create", &folder))?;
     }
-    // First of all: whatever happens from here on, it does not pass for the Archive that it is a copy of.
-    let restored = data.join(RESTORED);
-    fs::write(&restored, format!("from a backup made {made}\n"))
-        .map_err(ArchiveError::io("write", &restored))?;
-    FileMarks::restored(data).map_err(Refusal::from)?;
+    restrict_to_owner(data).map_err(ArchiveError::io("close to others", data))?;
+    // First of all: whatever happens from here on, it does not pass for the Archive that it is a
+    // copy of.
+    let restored = data.join(RESTORED_MARKER_FILE);
+    ibi_store::small_file::replace(&restored, format!("from a backup made {made}\n").as_bytes())?;
+    FileMarkStorage::mark_restored(data).map_err(MintError::from)?;
     sync(data)?;
     for name in [ROOT_DECLARATION.0, "README.md"] {
         copy_file(&from.join("tree"), &data.join("tree"), name)?;
     }
-    let copied = copying::objects(from, data, progress)?;
+    let copied = object_copy::copy_objects(from, data, progress)?;
     copy_file(from, data, "journal")?;
     copy_minter(from, data)?;
     copy_handovers(from, data)?;
@@ -202,57 +283,67 @@ pub fn restore(
     sync(data)?;
     copy_file(from, data, "archive")?;
     sync(data)?;
-    strike_out(data, start)?;
-    let rebuilt = rebuild(data, by, &|_| ())?;
-    Ok(Restoration { copied, made, rebuilt })
+    let salvaged = match salvage(data, None, Some(from))? {
+        Some(found) => {
+            found.install(&data.join("journal.damaged"))?;
+            found.lines
+        }
+        None => BTreeMap::new(),
+    };
+    void_late_lines(data, start)?;
+    let own = if salvaged.is_empty() { None } else { Some(OwnDeposits::of(data)?) };
+    let _lock = lock_data_folder(data)?;
+    let rebuilt = rebuild_locked(data, by, JournalPosition::START, own.as_ref(), &|_| ())?;
+    Ok(RestoreReport { copied, made, rebuilt, salvaged })
 }
 
-/// The operator says that no original was handed over since the backup: the Archive answers for them again.
-pub fn confirm(data: &Path) -> Result<bool, ArchiveError> {
-    if Settings::read(data)?.is_none() {
+/// The operator confirms that no Original was handed over since the backup. The Archive answers for
+/// its Originals again.
+pub fn confirm_restored(data: &Path) -> Result<bool, ArchiveError> {
+    if ArchiveSettings::read(data)?.is_none() {
         return Err(ArchiveError::NoArchive { data: data.to_owned() });
     }
-    let _lock = lock(data)?;
+    let _lock = lock_data_folder(data)?;
     if !is_restored(data) {
         return Ok(false);
     }
-    remove_if_there(&data.join(RESTORED))?;
+    remove_if_exists(&data.join(RESTORED_MARKER_FILE))?;
     sync(data)?;
     Ok(true)
 }
 
-/// Lines that were written while the backup was made, of versions that it does not have, are void.
-fn strike_out(data: &Path, start: u64) -> Result<(), ArchiveError> {
-    let content = Tree::open(data)?;
+/// Voids lines that were written during the backup for versions that it does not contain.
+fn void_late_lines(data: &Path, start: u64) -> Result<(), ArchiveError> {
+    let content = OcflTree::open(data)?;
     let mut late = Vec::new();
     let (mut void, mut durable) = (BTreeSet::new(), BTreeSet::new());
-    let reading = Journal::read(data, Position::START, &mut |told| {
+    let reading = Journal::read(data, JournalPosition::START, &mut |told| {
         match told {
-            Told::Entry(entry) if entry.change >= start => late.push(*entry),
-            Told::Entry(_) => {}
-            Told::Void(changes) => late.retain(|entry| !changes.contains(&entry.change)),
+            JournalLine::Entry(entry) if entry.change >= start => late.push(*entry),
+            JournalLine::Entry(_) => {}
+            JournalLine::Void(changes) => late.retain(|entry| !changes.contains(&entry.change)),
         }
         Ok(())
     })?;
     for entry in late {
-        if !is_made(&content, &entry, &mut durable)? {
+        if !is_applied(&content, &entry, &mut durable)? {
             void.insert(entry.change);
         }
     }
     let mut journal = Journal::open(data, &reading)?;
     if !void.is_empty() {
-        journal.void(&whole_second(&SystemClock::new()).to_string(), &void)?;
+        journal.void(&current_second(&SystemClock::new()).to_string(), &void)?;
     }
     Ok(())
 }
 
-fn marker(from: &Path) -> Result<(String, u64), ArchiveError> {
-    let path = from.join(MARKER);
+fn read_backup_marker(from: &Path) -> Result<(String, u64), ArchiveError> {
+    let path = from.join(BACKUP_MARKER_FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let what = format!(
-                "{} is not a whole backup: it has no file `{MARKER}`. Run `ibi backup` again",
+                "{} is not a whole backup: it has no file `{BACKUP_MARKER_FILE}`. Run `ibi backup` again",
                 from.display()
             );
             return Err(ArchiveError::Value(what));
@@ -261,7 +352,7 @@ fn marker(from: &Path) -> Result<(String, u64), ArchiveError> {
     };
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     if !text.starts_with("ibi backup 1\n") {
-        return Err(KeepError::NewerFormat { path }.into());
+        return Err(StorageError::NewerFormat { path }.into());
     }
     let start = value("journal").and_then(|number| number.parse().ok());
     match (value("made"), start) {
@@ -278,15 +369,8 @@ fn copy_file(from: &Path, to: &Path, name: &str) -> Result<(), ArchiveError> {
     fs::rename(&fresh, &to).map_err(ArchiveError::io("write", &to))
 }
 
-fn remove_if_there(path: &Path) -> Result<(), ArchiveError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(ArchiveError::io("remove", path)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Makes all that was written in a folder durable, with what is below it.
-fn sync(folder: &Path) -> Result<(), ArchiveError> {
+/// Makes everything in a folder durable, recursively.
+pub(crate) fn sync(folder: &Path) -> Result<(), ArchiveError> {
     let opened = File::open(folder).map_err(ArchiveError::io("sync", folder))?;
     rustix::fs::syncfs(&opened).map_err(|error| ArchiveError::io("sync", folder)(error.into()))?;
     opened.sync_all().map_err(ArchiveError::io("sync", folder))

@@ -1,4 +1,5 @@
-//! Deposits: what is to be kept is staged and hashed as it arrives, gets its labels, and is committed.
+//! Deposits: files are staged and hashed as they arrive, labels are assigned, and the item is
+//! committed.
 
 mod bag;
 mod dates;
@@ -10,33 +11,35 @@ mod uploads;
 use std::path::Path;
 
 use ibi_id::Instant;
-use ibi_store::Staging;
+use ibi_store::StagingId;
 use ibi_store::journal::Verb;
-use ibi_store::ocfl::{ContentNames, Inventory, logical};
+use ibi_store::ocfl::{ContentNames, Inventory, logical_path};
 
 use crate::ArchiveError;
-use crate::access::Access;
+use crate::access::AccessRule;
 use crate::archive::Archive;
-use crate::commit::{Prepared, StagedFile, UnmovedClocks};
-use crate::dublin_core::{DublinCore, Element, Statement};
-use crate::item::{FORMAT, Item, ItemFile, Labels};
+use crate::dublin_core::{DublinCore, Element, MetadataStatement};
+use crate::item::{ITEM_FORMAT, ItemDescription, ItemFile, ItemLabels};
 use crate::language::Language;
 use crate::links::LinkAuthority;
-use crate::mint::{LONGEST_WAIT, Minter, Request, granularity};
-use crate::object::DOC;
+use crate::media_type::MediaTypeReader;
+use crate::object::DOC_FOLDER;
+use crate::ownership::LOCAL_OPERATOR;
+use crate::prepared_change::{PreparedChange, StagedFile, UnmovedClocks};
 use crate::target_url::TargetUrl;
+use ibi_mint::{MAX_MINT_WAIT, MintRequest, Minter, granularity};
 
-pub(crate) use dates::told as told_dates;
-pub(crate) use labels::{brought, check_not_ahead, is_ours};
-pub use source::{Origin, Source};
+pub(crate) use dates::parse_deposit_dates as told_dates;
+pub(crate) use labels::{check_not_future, has_own_prefix, parse_supplied_labels};
+pub use source::{DepositSource, SourceKind};
 #[cfg(feature = "web")]
-pub(crate) use uploads::Upload;
+pub(crate) use uploads::UploadedFile;
 
 const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// What a depositor says of an item.
+/// A request to deposit an item.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct DepositRequest {
     /// Its metadata.
     pub metadata: DublinCore,
     /// Its language.
@@ -45,38 +48,39 @@ pub struct Draft {
     pub translation_of: Option<String>,
     /// What it is the next edition of.
     pub next_edition_of: Option<String>,
-    /// The file to open.
+    /// The file that the persistent URL opens.
     pub target: Option<String>,
-    /// Where to lead instead of to a file.
+    /// A redirect target, instead of a file.
     pub url: Option<TargetUrl>,
-    /// Who may read it.
-    pub access: Access,
-    /// Labels that it has already, at most one a form; without any, it gets new ones.
+    /// The access rule of its files.
+    pub access: AccessRule,
+    /// Existing labels, at most one per form. If empty, labels are minted.
     pub labels: Vec<String>,
-    /// Labels that its metadata have already, at most one a form; without any, they get new ones.
+    /// Existing labels of its metadata, at most one per form. If empty, labels are minted.
     pub metadata_labels: Vec<String>,
-    /// When it was created elsewhere, RFC 3339: only with a label of its own.
+    /// When it was created elsewhere, RFC 3339. Only with an existing label.
     pub created: Option<String>,
-    /// When it was last updated elsewhere, likewise.
+    /// When it was last updated elsewhere. Only with an existing label.
     pub updated: Option<String>,
-    /// When its metadata were last updated elsewhere, likewise; without, when it was.
+    /// When its metadata was last updated elsewhere; defaults to `updated`. Only with an existing
+    /// label.
     pub metadata_updated: Option<String>,
-    /// With a label from elsewhere: this is the Original.
+    /// Declares the item the Original. Only with a label from elsewhere.
     pub original: bool,
-    /// Other labels that lead to it.
+    /// Its other labels.
     pub aliases: Vec<String>,
     /// Whether the Original may be handed over.
     pub transferable: bool,
-    /// A name for the request: asked again, it is not done again.
+    /// Idempotency key: a repeated request is not executed again.
     pub key: Option<String>,
-    /// Who deposits.
+    /// The name of the depositor.
     pub by: String,
-    /// Whose word counts for the links that it states.
+    /// The authority for the links that it states.
     pub authority: LinkAuthority,
 }
 
-impl Draft {
-    /// An item of which nothing is said but who deposits it.
+impl DepositRequest {
+    /// A request with only the depositor's name set.
     pub fn new(by: &str) -> Self {
         Self {
             metadata: DublinCore::default(),
@@ -85,7 +89,7 @@ impl Draft {
             next_edition_of: None,
             target: None,
             url: None,
-            access: Access::Public,
+            access: AccessRule::Public,
             labels: Vec::new(),
             metadata_labels: Vec::new(),
             created: None,
@@ -103,43 +107,43 @@ impl Draft {
 
 /// Files that were staged for a version.
 #[derive(Debug)]
-pub struct Staged {
-    pub(crate) staging: Staging,
+pub struct StagedContent {
+    pub(crate) staging: StagingId,
     pub(crate) files: Vec<StagedFile>,
 }
 
-/// Metadata of which no more is known than a title.
-pub(crate) fn titled(title: &str) -> Result<DublinCore, ArchiveError> {
+/// Metadata with only a title.
+pub(crate) fn title_only_metadata(title: &str) -> Result<DublinCore, ArchiveError> {
     let title = title.chars().filter(|c| !c.is_control()).collect::<String>();
-    let title = Statement::new(Element::Title, None, title);
+    let title = MetadataStatement::new(Element::Title, None, title);
     title
         .and_then(|title| DublinCore::new(vec![title]))
         .map_err(|error| ArchiveError::Value(error.to_string()))
 }
 
-/// Told of each piece that arrives: how many bytes.
-pub type Progress<'a> = &'a dyn Fn(u64);
+/// Called with the number of bytes of each chunk that arrives.
+pub type ByteProgress<'a> = &'a dyn Fn(u64);
 
 impl Archive {
-    /// Stages files, hashed as they arrive. `known` is the inventory of the version before, whose bytes need not be stored
-    /// again.
+    /// Stages files, hashing them as they arrive. `known` is the inventory of the previous version,
+    /// whose bytes need not be stored again.
     pub fn stage(
         &self,
-        source: &Source,
+        source: &DepositSource,
         known: Option<&Inventory>,
-        progress: Progress<'_>,
-    ) -> Result<Staged, ArchiveError> {
+        progress: ByteProgress<'_>,
+    ) -> Result<StagedContent, ArchiveError> {
         let content = &self.holdings.content;
-        content.room()?;
-        if source.meets(&self.holdings.data) {
+        content.check_space()?;
+        if source.overlaps(&self.holdings.data) {
             return Err(ArchiveError::Itself { path: source.place().to_owned() });
         }
-        let mut staged = Staged { staging: content.stage()?, files: Vec::new() };
+        let mut staged = StagedContent { staging: content.begin_staging()?, files: Vec::new() };
         let done = self.stage_files(source, known, progress, &mut staged);
         match done {
             Ok(()) => Ok(staged),
             Err(error) => {
-                // Swept at the next opening if not now.
+                // If this fails, the next opening clears the staging area.
                 let _ = content.discard(&staged.staging);
                 Err(error)
             }
@@ -148,29 +152,31 @@ impl Archive {
 
     fn stage_files(
         &self,
-        source: &Source,
+        source: &DepositSource,
         known: Option<&Inventory>,
-        progress: Progress<'_>,
-        staged: &mut Staged,
+        progress: ByteProgress<'_>,
+        staged: &mut StagedContent,
     ) -> Result<(), ArchiveError> {
         let content = &self.holdings.content;
         let mut names = ContentNames::default();
         let mut stored = std::collections::HashSet::new();
         for file in source.files() {
             let shown = || String::from_utf8_lossy(file.name()).escape_debug().to_string();
-            let path = logical(file.name()).map_err(|error| ArchiveError::Name { name: shown(), error })?;
-            let name = names.name(&format!("{DOC}{path}"));
-            let mut reader = file.open(progress)?;
-            let put = content.put(&staged.staging, &name, &mut reader);
-            let digests = put.map_err(|error| file.put_error(error))?;
-            file.check(&digests, reader)?;
+            let path =
+                logical_path(file.name()).map_err(|error| ArchiveError::Name { name: shown(), error })?;
+            let name = names.name(&format!("{DOC_FOLDER}{path}"));
+            let mut reader = MediaTypeReader::new(&path, file.open(progress)?);
+            let put = content.stage_file(&staged.staging, &name, &mut reader);
+            let digests = put.map_err(|error| file.source_error(error))?;
+            let (reading, media) = reader.finish();
+            file.check(&digests, reading)?;
             let have = known.is_some_and(|known| known.manifest.contains_key(&digests.sha512))
                 || !stored.insert(digests.sha512.clone());
             if have {
-                content.take_back(&staged.staging, &name)?;
+                content.unstage_file(&staged.staging, &name)?;
             }
             let stored = (!have).then_some(name);
-            let file = ItemFile::new(path, &digests);
+            let file = ItemFile::new(path, media, &digests);
             staged.files.push(StagedFile { file, sha512: digests.sha512, stored });
         }
         staged.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
@@ -181,22 +187,31 @@ impl Archive {
         }
     }
 
-    /// Makes staged files and what is said of them an item, to be committed.
-    pub fn prepare_deposit(&mut self, staged: Staged, draft: Draft) -> Result<Prepared, ArchiveError> {
-        let content_error = |archive: &Self, staging: &Staging, error| {
+    /// Turns staged files and a request into a change that is ready to commit.
+    pub fn prepare_deposit(
+        &mut self,
+        staged: StagedContent,
+        draft: DepositRequest,
+    ) -> Result<PreparedChange, ArchiveError> {
+        let content_error = |archive: &Self, staging: &StagingId, error| {
             let _ = archive.holdings.content.discard(staging);
             error
         };
         let given = self.given_labels(&draft).and_then(|(labels, state)| {
-            Ok((labels, state, self.given_metadata_labels(&draft)?, dates::told(&draft, self.now())?))
+            Ok((
+                labels,
+                state,
+                self.given_metadata_labels(&draft)?,
+                dates::parse_deposit_dates(&draft, self.now())?,
+            ))
         });
         let (labels, state, metadata, dates) =
             given.map_err(|error| content_error(self, &staged.staging, error))?;
         let target = draft
             .target
-            .map(|target| spelled_as(target, &staged.files))
+            .map(|target| resolve_target_name(target, &staged.files))
             .or_else(|| default_target(&staged.files));
-        Ok(Prepared {
+        Ok(PreparedChange {
             staging: staged.staging,
             verb: Verb::Deposit,
             base: None,
@@ -206,8 +221,8 @@ impl Archive {
             authority: draft.authority,
             links: Vec::new(),
             unmoved: UnmovedClocks { metadata: dates.metadata_updated, ..UnmovedClocks::default() },
-            item: Item {
-                format: FORMAT,
+            item: ItemDescription {
+                format: ITEM_FORMAT,
                 labels: labels.unwrap_or_default(),
                 aliases: draft.aliases,
                 metadata,
@@ -230,25 +245,29 @@ impl Archive {
             state,
             epoch: 1,
             by: draft.by,
+            owner: Some(LOCAL_OPERATOR.to_owned()),
             note: None,
             key: draft.key,
             source: None,
+            source_state: None,
         })
     }
 
-    /// Mints what changes need, in one call: of each new item one for it, unless it has one, and one for its metadata.
-    pub(crate) fn mint_labels(&mut self, changes: &mut [Prepared]) -> Result<(), ArchiveError> {
-        // Metadata that have a label already keep it (clause 2.2).
-        let unnamed = |change: &Prepared| change.whole.is_none() && change.item.metadata == Labels::default();
-        let need = |change: &Prepared| usize::from(change.mint) + usize::from(unnamed(change));
+    /// Mints all labels that the changes need, in one call: for each new item one for the item,
+    /// unless it has one, and one for its metadata.
+    pub(crate) fn mint_labels(&mut self, changes: &mut [PreparedChange]) -> Result<(), ArchiveError> {
+        // Metadata that already has a label keeps it (clause 2.2).
+        let unnamed =
+            |change: &PreparedChange| change.whole.is_none() && change.item.metadata == ItemLabels::default();
+        let need = |change: &PreparedChange| usize::from(change.mint) + usize::from(unnamed(change));
         let need: usize = changes.iter().map(need).sum();
         if need == 0 {
             return Ok(());
         }
         let data = self.holdings.data.clone();
         let minter = self.minter()?;
-        let minted = minter.mint(request(&data, minter, need)?)?;
-        let mut labels = minted.labels().map(Labels::from);
+        let minted = minter.mint(mint_request(&data, minter, need)?)?;
+        let mut labels = minted.labels().map(ItemLabels::from);
         for change in changes {
             let unnamed = unnamed(change);
             if change.mint {
@@ -261,35 +280,35 @@ impl Archive {
         Ok(())
     }
 
-    /// How many deposits are best committed together: as many as one sync should serve.
-    pub fn batch(&mut self) -> Result<usize, ArchiveError> {
-        const MOST_DEPOSITS: u64 = 256;
+    /// The best number of deposits per commit, so that they share one sync.
+    pub fn batch_size(&mut self) -> Result<usize, ArchiveError> {
+        const MAX_BATCH_DEPOSITS: u64 = 256;
         let data = self.holdings.data.clone();
         let granularity = granularity(&data, self.minter()?.subsystem().edition)?;
-        // A deposit takes two labels. With coarse steps nobody should wait for the labels of others
-        // for more than a second.
+        // A deposit takes two labels. With a coarse granularity, no deposit should wait for the
+        // labels of others for more than a second.
         let epoch = Instant::new(0, 0).and_then(|zero| zero.plus(granularity));
         let step = epoch.filter(|step| step.seconds() == 0).map_or(PICOS_PER_SECOND, Instant::picos);
-        // At most 256: fits.
-        Ok((PICOS_PER_SECOND / step.max(1) / 2).clamp(1, MOST_DEPOSITS) as usize)
+        // At most 256: the cast is lossless.
+        Ok((PICOS_PER_SECOND / step.max(1) / 2).clamp(1, MAX_BATCH_DEPOSITS) as usize)
     }
 }
 
-/// A request for so many labels, at the granularity that is set for the minter of this data folder
-/// (D37).
-pub(crate) fn request(data: &Path, minter: &Minter, count: usize) -> Result<Request, ArchiveError> {
+/// A request for `count` labels at the granularity set for the minter of this data folder (D37).
+pub(crate) fn mint_request(data: &Path, minter: &Minter, count: usize) -> Result<MintRequest, ArchiveError> {
     let granularity = granularity(data, minter.subsystem().edition)?;
-    Ok(Request { count, granularity, max_wait: LONGEST_WAIT })
+    Ok(MintRequest { count, granularity, max_wait: MAX_MINT_WAIT })
 }
 
-/// A file may be named as it is on disk, or as the inventory has it.
-pub(crate) fn spelled_as(target: String, files: &[StagedFile]) -> String {
+/// Accepts the name of a file as on disk or as in the inventory.
+pub(crate) fn resolve_target_name(target: String, files: &[StagedFile]) -> String {
     let there = |name: &str| files.iter().any(|file| file.file.path == name);
-    let escaped = logical(target.as_bytes()).ok().filter(|escaped| !there(&target) && there(escaped));
+    let escaped = logical_path(target.as_bytes()).ok().filter(|escaped| !there(&target) && there(escaped));
     escaped.unwrap_or(target)
 }
 
-/// What the persistent URL opens, if nobody says: the page that servers open, or the first file (clause 2.2: one of them is).
+/// The default target of the persistent URL: the usual index page, or the first file (clause 2.2:
+/// one of them is).
 pub(crate) fn default_target(files: &[StagedFile]) -> Option<String> {
     let index = ["index.html", "index.htm"];
     let index = files.iter().find(|file| index.contains(&file.file.path.as_str()));
@@ -299,9 +318,9 @@ pub(crate) fn default_target(files: &[StagedFile]) -> Option<String> {
 /// The Archive service, itself an item: Original, not transferable, without files (clause 2).
 pub(crate) fn deposit_service(archive: &mut Archive, by: &str) -> Result<(), ArchiveError> {
     let settings = archive.holdings.settings.clone();
-    let metadata = titled(&format!("Archive service {}", settings.service.primary()))?;
-    let staged = archive.stage(&Source::nothing(), None, &|_| ())?;
-    let draft = Draft { metadata, transferable: false, ..Draft::new(by) };
+    let metadata = title_only_metadata(&format!("Archive service {}", settings.service.primary()))?;
+    let staged = archive.stage(&DepositSource::empty(), None, &|_| ())?;
+    let draft = DepositRequest { metadata, transferable: false, ..DepositRequest::new(by) };
     let mut change = archive.prepare_deposit(staged, draft)?;
     change.mint = false;
     change.item.labels = settings.service;

@@ -1,4 +1,4 @@
-//! Metadata of an item: the 15 elements of Dublin Core, each as often as wanted, with languages (2.2).
+//! Metadata of an item: the 15 elements of Dublin Core, each repeatable, with languages (2.2).
 //!
 //! ```
 //! use ibi_archive::dublin_core::DublinCore;
@@ -8,6 +8,8 @@
 //! # Ok::<(), ibi_archive::dublin_core::DublinCoreError>(())
 //! ```
 
+#[cfg(feature = "web")]
+mod first_title;
 mod xml;
 
 use std::fmt;
@@ -15,30 +17,33 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "web")]
+pub(crate) use first_title::first_title;
+
 use crate::language::Language;
-use ibi_protocol::shown::shown;
+use ibi_protocol::untrusted_text::quote_untrusted;
 
-/// As many statements as the metadata of one item may have.
-pub const MOST_STATEMENTS: usize = 10_000;
+/// The most statements that the metadata of one item may have.
+pub const MAX_STATEMENTS: usize = 10_000;
 
-/// As many bytes as a value may have.
-pub const LONGEST_VALUE: usize = 1 << 20;
+/// The longest value, in bytes.
+pub const MAX_VALUE_BYTES: usize = 1 << 20;
 
-/// Elements nested deeper than this are no metadata, but an attack on the reader.
-pub const DEEPEST: usize = 64;
+/// Deeper nesting is refused: it is an attack on the parser, not metadata.
+pub const MAX_XML_DEPTH: usize = 64;
 
 /// The metadata of an item: statements, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "Vec<Statement>")]
-pub struct DublinCore(Vec<Statement>);
+#[serde(try_from = "Vec<MetadataStatement>")]
+pub struct DublinCore(Vec<MetadataStatement>);
 
 impl DublinCore {
-    /// From statements, at most [`MOST_STATEMENTS`].
-    pub fn new(statements: Vec<Statement>) -> Result<Self, DublinCoreError> {
-        if statements.len() > MOST_STATEMENTS { Err(DublinCoreError::TooMany) } else { Ok(Self(statements)) }
+    /// Fails if there are more than [`MAX_STATEMENTS`].
+    pub fn new(statements: Vec<MetadataStatement>) -> Result<Self, DublinCoreError> {
+        if statements.len() > MAX_STATEMENTS { Err(DublinCoreError::TooMany) } else { Ok(Self(statements)) }
     }
 
-    /// Reads what a person wrote: XML if it begins with `<`, otherwise one statement a line.
+    /// Parses user input: XML if it begins with `<`, otherwise one statement per line.
     ///
     /// Blank lines, and lines that begin with `#`, are skipped.
     pub fn parse(text: &str) -> Result<Self, DublinCoreError> {
@@ -52,106 +57,116 @@ impl DublinCore {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let added = line.parse().and_then(|statement| add(&mut statements, statement));
-            in_line(at + 1, added)?;
+            let added = line.parse().and_then(|statement| push_statement(&mut statements, statement));
+            with_line_number(at + 1, added)?;
         }
         Ok(Self(statements))
     }
 
-    /// Reads XML: an `oai_dc:dc` document, or any other that has elements of Dublin Core somewhere.
+    /// Parses XML: an `oai_dc:dc` document, or any other document that contains Dublin Core
+    /// elements.
     ///
-    /// These are the 15 of `http://purl.org/dc/elements/1.1/`, and those of `http://purl.org/dc/terms/` that have the same
-    /// names. Others are passed over; of others within a value, the text is taken. Empty values are left out. A language
-    /// holds for what is inside, as XML has it; one that is not of the form of a [`Tag`] (`pt_BR` is read as `pt-BR`)
-    /// counts as none, for harvested records have many.
+    /// It takes the 15 elements of `http://purl.org/dc/elements/1.1/`, and those of
+    /// `http://purl.org/dc/terms/` with the same names. Other elements are ignored; inside a value,
+    /// only their text is taken. Empty values are dropped. `xml:lang` is inherited, as XML defines
+    /// it. A language that is not a well-formed [`LanguageTag`] (`pt_BR` is read as `pt-BR`) counts
+    /// as none, because harvested records have many of them.
     pub fn from_xml(text: &str) -> Result<Self, DublinCoreError> {
         xml::read(text).map(Self)
     }
 
-    /// The `oai_dc` document of OAI-PMH. The same statements always make the same bytes.
+    /// The `oai_dc` document of OAI-PMH. The output is deterministic.
     pub fn to_xml(&self) -> String {
         xml::write(&self.0)
     }
 
     /// The statements in order.
-    pub fn statements(&self) -> &[Statement] {
+    pub fn statements(&self) -> &[MetadataStatement] {
         &self.0
     }
 
     /// The statements of one element, in order.
-    pub fn of(&self, element: Element) -> impl Iterator<Item = &Statement> {
+    pub fn of(&self, element: Element) -> impl Iterator<Item = &MetadataStatement> {
         self.0.iter().filter(move |statement| statement.element == element)
     }
 }
 
-impl TryFrom<Vec<Statement>> for DublinCore {
+impl TryFrom<Vec<MetadataStatement>> for DublinCore {
     type Error = DublinCoreError;
 
-    fn try_from(statements: Vec<Statement>) -> Result<Self, DublinCoreError> {
+    fn try_from(statements: Vec<MetadataStatement>) -> Result<Self, DublinCoreError> {
         Self::new(statements)
     }
 }
 
-fn add(statements: &mut Vec<Statement>, statement: Statement) -> Result<(), DublinCoreError> {
-    if statements.len() == MOST_STATEMENTS {
+fn push_statement(
+    statements: &mut Vec<MetadataStatement>,
+    statement: MetadataStatement,
+) -> Result<(), DublinCoreError> {
+    if statements.len() == MAX_STATEMENTS {
         return Err(DublinCoreError::TooMany);
     }
     statements.push(statement);
     Ok(())
 }
 
-fn in_line<T>(line: usize, result: Result<T, DublinCoreError>) -> Result<T, DublinCoreError> {
+fn with_line_number<T>(line: usize, result: Result<T, DublinCoreError>) -> Result<T, DublinCoreError> {
     result.map_err(|error| DublinCoreError::Line { line, error: Box::new(error) })
 }
 
 /// One value of one element: `title@pt=Identificadores`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Given")]
-pub struct Statement {
+#[serde(try_from = "UncheckedStatement")]
+pub struct MetadataStatement {
     element: Element,
     #[serde(skip_serializing_if = "Option::is_none")]
-    language: Option<Tag>,
+    language: Option<LanguageTag>,
     value: String,
 }
 
-/// A statement in JSON, not checked yet.
+/// A statement in JSON, before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct UncheckedStatement {
     element: Element,
-    language: Option<Tag>,
+    language: Option<LanguageTag>,
     value: String,
 }
 
-impl Statement {
-    /// The value loses white space around it. What is left is not empty, not longer than [`LONGEST_VALUE`], and can be
-    /// told in XML.
-    pub fn new(element: Element, language: Option<Tag>, mut value: String) -> Result<Self, DublinCoreError> {
+impl MetadataStatement {
+    /// Trims the value. The trimmed value must not be empty or longer than [`MAX_VALUE_BYTES`], and
+    /// must be representable in XML.
+    pub fn new(
+        element: Element,
+        language: Option<LanguageTag>,
+        mut value: String,
+    ) -> Result<Self, DublinCoreError> {
         value.truncate(value.trim_end().len());
         value.drain(..value.len() - value.trim_start().len());
         if value.is_empty() {
             return Err(DublinCoreError::Empty { element });
         }
-        if value.len() > LONGEST_VALUE {
+        if value.len() > MAX_VALUE_BYTES {
             return Err(DublinCoreError::TooLong { element, bytes: value.len() });
         }
-        // Few values have one of these bytes, and looking at all of them is faster than stopping at the first.
+        // Few values have one of these bytes. Scanning all bytes is faster than stopping at the
+        // first.
         let doubtful = |found: bool, byte: u8| found | (byte < b' ') | (byte == 0xef);
         if value.bytes().fold(false, doubtful)
-            && let Some((at, character)) = value.chars().enumerate().find(|(_, c)| !is_xml(*c))
+            && let Some((at, character)) = value.chars().enumerate().find(|(_, c)| !is_xml_char(*c))
         {
             return Err(DublinCoreError::Character { element, character, at: at + 1 });
         }
         Ok(Self { element, language, value })
     }
 
-    /// What it tells.
+    /// The element that the value belongs to.
     pub fn element(&self) -> Element {
         self.element
     }
 
-    /// The language that the value is in, if that was said.
-    pub fn language(&self) -> Option<&Tag> {
+    /// The language of the value, if given.
+    pub fn language(&self) -> Option<&LanguageTag> {
         self.language.as_ref()
     }
 
@@ -161,21 +176,21 @@ impl Statement {
     }
 }
 
-impl TryFrom<Given> for Statement {
+impl TryFrom<UncheckedStatement> for MetadataStatement {
     type Error = DublinCoreError;
 
-    fn try_from(given: Given) -> Result<Self, DublinCoreError> {
+    fn try_from(given: UncheckedStatement) -> Result<Self, DublinCoreError> {
         Self::new(given.element, given.language, given.value)
     }
 }
 
-impl FromStr for Statement {
+impl FromStr for MetadataStatement {
     type Err = DublinCoreError;
 
-    /// Reads `title=…` or `title@pt=…`; before the element, `dc:` or `dc.` may stand.
+    /// Parses `title=…` or `title@pt=…`, with an optional `dc:` or `dc.` before the element.
     fn from_str(text: &str) -> Result<Self, DublinCoreError> {
         let Some((name, value)) = text.split_once('=') else {
-            return Err(DublinCoreError::NoValue { given: shown(text) });
+            return Err(DublinCoreError::NoValue { given: quote_untrusted(text) });
         };
         let (name, language) = match name.split_once('@') {
             None => (name, None),
@@ -188,7 +203,7 @@ impl FromStr for Statement {
     }
 }
 
-impl fmt::Display for Statement {
+impl fmt::Display for MetadataStatement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.language {
             None => write!(f, "{}={}", self.element, self.value),
@@ -197,8 +212,9 @@ impl fmt::Display for Statement {
     }
 }
 
-/// The characters that XML 1.0 allows. Those that it does not, and UTF-8 has, begin with a byte below 0x20 or 0xef.
-fn is_xml(c: char) -> bool {
+/// The characters that XML 1.0 allows. Every forbidden character begins, in UTF-8, with a byte
+/// below 0x20 or with 0xef.
+fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
 }
 
@@ -217,7 +233,7 @@ macro_rules! elements {
                 match self { $(Element::$variant => $name),* }
             }
 
-            /// The element of this very name.
+            /// Case-sensitive lookup by name.
             fn named(name: &str) -> Option<Self> {
                 match name { $($name => Some(Element::$variant),)* _ => None }
             }
@@ -246,10 +262,10 @@ elements! {
 impl FromStr for Element {
     type Err = DublinCoreError;
 
-    /// Without regard to case.
+    /// Case-insensitive.
     fn from_str(text: &str) -> Result<Self, DublinCoreError> {
         Element::named(&text.to_ascii_lowercase())
-            .ok_or_else(|| DublinCoreError::Element { given: shown(text) })
+            .ok_or_else(|| DublinCoreError::Element { given: quote_untrusted(text) })
     }
 }
 
@@ -259,25 +275,28 @@ impl fmt::Display for Element {
     }
 }
 
-/// The language of a value, of the form that BCP 47 gives it: `pt`, `por`, `pt-BR`, `zh-Hant-TW`. It keeps its spelling.
+/// The language of a value, in the form of BCP 47: `pt`, `por`, `pt-BR`, `zh-Hant-TW`. The spelling
+/// is preserved.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Tag(String);
+pub struct LanguageTag(String);
 
-impl Tag {
-    /// As many characters as a tag may have. The longest in use are half as long.
-    const LONGEST: usize = 64;
+impl LanguageTag {
+    /// The longest language tag. The longest in use are half as long.
+    const MAX_LANGUAGE_TAG_BYTES: usize = 64;
 
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What it means as a language of an item: nothing if it has three letters, or letters that mean no language.
+    /// The item language that this tag means; `None` if it has three letters or names no known
+    /// language.
     pub fn language(&self) -> Option<Language> {
         let mut parts = self.0.split('-');
         let language = parts.next()?;
-        // Between language and country may stand a script, of four letters; what follows a single letter is an extension.
+        // A script of four letters may stand between language and country. A single letter begins
+        // an extension.
         let country = parts.take_while(|part| part.len() > 1).find(|part| part.len() == 2);
         country
             .and_then(|country| format!("{language}-{country}").parse().ok())
@@ -285,7 +304,7 @@ impl Tag {
     }
 }
 
-impl FromStr for Tag {
+impl FromStr for LanguageTag {
     type Err = DublinCoreError;
 
     fn from_str(text: &str) -> Result<Self, DublinCoreError> {
@@ -293,21 +312,21 @@ impl FromStr for Tag {
             |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|c| c.is_ascii_alphanumeric());
         let starts =
             text.split('-').next().is_some_and(|first| first.bytes().all(|c| c.is_ascii_alphabetic()));
-        if text.len() <= Self::LONGEST && starts && text.split('-').all(is_part) {
+        if text.len() <= Self::MAX_LANGUAGE_TAG_BYTES && starts && text.split('-').all(is_part) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(DublinCoreError::Tag { given: shown(text) })
+            Err(DublinCoreError::Tag { given: quote_untrusted(text) })
         }
     }
 }
 
-impl fmt::Display for Tag {
+impl fmt::Display for LanguageTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-impl TryFrom<String> for Tag {
+impl TryFrom<String> for LanguageTag {
     type Error = DublinCoreError;
 
     fn try_from(text: String) -> Result<Self, DublinCoreError> {
@@ -315,7 +334,7 @@ impl TryFrom<String> for Tag {
     }
 }
 
-/// Metadata that cannot be read.
+/// Why metadata cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DublinCoreError {
@@ -325,7 +344,7 @@ pub enum DublinCoreError {
         /// What was given.
         given: String,
     },
-    /// Not of the form of a language.
+    /// Not a well-formed language tag.
     #[error("`{given}` is not the language of a value: write it as in pt, pt-BR or por")]
     Tag {
         /// What was given.
@@ -337,15 +356,15 @@ pub enum DublinCoreError {
         /// What was given.
         given: String,
     },
-    /// Nothing but white space.
+    /// The value has only white space.
     #[error("the value of {element} is empty: write one, or leave the element out")]
     Empty {
         /// Of which element.
         element: Element,
     },
-    /// More than [`LONGEST_VALUE`].
+    /// More than [`MAX_VALUE_BYTES`].
     #[error(
-        "the value of {element} has {bytes} bytes, and {LONGEST_VALUE} is the most: deposit a text of this size as a file"
+        "the value of {element} has {bytes} bytes, and {MAX_VALUE_BYTES} is the most: deposit a text of this size as a file"
     )]
     TooLong {
         /// Of which element.
@@ -363,19 +382,19 @@ pub enum DublinCoreError {
         element: Element,
         /// The character.
         character: char,
-        /// The how-manieth character of the value it is, from 1.
+        /// Its position in the value, from 1.
         at: usize,
     },
-    /// More than [`MOST_STATEMENTS`].
-    #[error("there are more than {MOST_STATEMENTS} statements: leave some out")]
+    /// More than [`MAX_STATEMENTS`].
+    #[error("there are more than {MAX_STATEMENTS} statements: leave some out")]
     TooMany,
-    /// XML that is not well-formed, or that is refused.
+    /// XML that is malformed or refused.
     #[error("the XML cannot be read: {what}")]
     Xml {
         /// What is wrong.
         what: String,
     },
-    /// Where in a file it went wrong.
+    /// The line of the file at which parsing failed.
     #[error("line {line}: {error}")]
     Line {
         /// The line, from 1.

@@ -1,79 +1,79 @@
-//! Why something was refused.
-
-mod minting;
+//! Errors of the Archive.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ibi_id::ParseError;
-use ibi_store::KeepError;
-use ibi_store::ocfl::BadName;
+use ibi_mint::{GranularityError, MintError};
+use ibi_store::StorageError;
+use ibi_store::ocfl::OcflNameError;
 
-pub use minting::{Refusal, Stop};
-
-/// What an Archive could not, or would not, do.
+/// Why an Archive operation failed or was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// The store failed, or found damage.
+    /// Storage failed, or found damage.
     #[error("{0}")]
-    Keep(#[from] KeepError),
-    /// No label could be had.
+    Keep(#[from] StorageError),
+    /// No label could be minted.
     #[error("{0}")]
-    Mint(#[from] Refusal),
-    /// There is no such draft.
-    #[error("there is no such draft, or it was published or deleted")]
+    Mint(#[from] MintError),
+    /// Unknown draft.
+    #[error("there is no such draft: it may have been published or deleted")]
     NoDraft,
-    /// A draft that is just being published.
-    #[error("this draft is being published: ask for it again in a moment")]
+    /// The draft is being published.
+    #[error("the draft is being published: retry in a moment")]
     Publishing,
-    /// Metadata go with their item.
-    #[error("{label} is the metadata of {item}, and goes only with it: to remove both, name the item")]
+    /// Metadata cannot be removed without its item.
+    #[error("{label} is the metadata of {item} and cannot be removed alone: remove the item")]
     IsMetadata {
         /// What was given.
         label: String,
         /// The item.
         item: String,
     },
-    /// What arrived over the network was cut off.
-    #[error("the file did not arrive whole: {0}. Nothing of it was kept: send it again")]
+    /// An upload was cut off.
+    #[error("the upload was cut off: {0}. Nothing was stored: send the file again")]
     Arriving(std::io::Error),
-    /// There is no Archive.
-    #[error("there is no Archive in {}: `ibi archive init` starts one. If there was, is its disk mounted?", .data.display())]
+    /// The data folder holds no Archive.
+    #[error("there is no Archive in {}", .data.display())]
     NoArchive {
         /// The data folder.
         data: PathBuf,
     },
-    /// There is one already.
-    #[error("there is an Archive in {} already: `ibi archive list` tells of it", .data.display())]
+    /// The data folder already holds an Archive.
+    #[error("there is already an Archive in {}", .data.display())]
     AlreadyStarted {
         /// The data folder.
         data: PathBuf,
     },
-    /// Its description is gone.
+    /// The settings file `archive` is missing.
     #[error(
-        "there are items in {} already, and the file `archive`, which says what Archive it is, is missing: put it back from a \
-         backup", .data.display()
+        "{} holds items, but its settings file `archive` is missing: restore that file from a backup",
+        .data.display()
     )]
     NoDescription {
         /// The data folder.
         data: PathBuf,
     },
-    /// The minter of the folder has other prefixes.
-    #[error("the folder {} mints under {found} already: start the Archive with the same host and address, or in another folder", .data.display())]
+    /// The folder's minter has other prefixes.
+    #[error(
+        "the folder {} already mints under {found}: use the same host and address, or another folder",
+        .data.display()
+    )]
     OtherPrefix {
         /// The data folder.
         data: PathBuf,
-        /// The prefixes that it has.
+        /// The prefixes of that minter.
         found: String,
     },
-    /// Another process works on it.
-    #[error("another process works on the Archive in {}: try again when it is done", .data.display())]
+    /// Another process holds the lock.
+    #[error("another process is using the Archive in {}: retry when it is done", .data.display())]
     Held {
         /// The data folder.
         data: PathBuf,
     },
-    /// Not a label.
+    /// Invalid label.
     #[error("`{label}` is not a valid label: {error}")]
     Label {
         /// What was given.
@@ -81,25 +81,22 @@ pub enum ArchiveError {
         /// Which rule it breaks.
         error: ParseError,
     },
-    /// Nothing has this label here.
-    #[error("no item here has the label {label}: `ibi archive list` tells which there are")]
+    /// No item here has this label.
+    #[error("no item here has the label {label}")]
     Unknown {
         /// The label.
         label: String,
     },
-    /// The journal tells of it, and its object cannot be read.
-    #[error(
-        "the object of {label} is missing or damaged: `ibi archive copy {label} --from` another holder brings it back as it was; or put \
-         it back from a backup, then run `ibi archive rebuild`"
-    )]
+    /// The journal names the item, but its object cannot be read.
+    #[error("the object of {label} is missing or damaged: restore it from another holder or from a backup")]
     Lost {
         /// The label.
         label: String,
     },
-    /// It was here once.
+    /// The item is no longer kept here.
     #[error(
-        "{label} is no longer kept here: {}. `ibi archive copy` brings a copy back",
-        .to.as_ref().map_or_else(|| "its copy was taken out".to_owned(), |to| format!("it was handed over to {to}"))
+        "{label} is no longer held here: {}",
+        .to.as_ref().map_or_else(|| "its copy was dropped".to_owned(), |to| format!("it was transferred to {to}"))
     )]
     Dropped {
         /// The label.
@@ -107,10 +104,9 @@ pub enum ArchiveError {
         /// The Archive that it was handed over to.
         to: Option<String>,
     },
-    /// It is on its way to another Archive.
+    /// The item is being handed over to another Archive.
     #[error(
-        "{label} is being handed over to {to}, which has not answered yet: it is nobody's to change until then. If that Archive is at \
-         another address now, say `ibi archive transfer {label} --to` that; if it is gone for ever, `--taker-destroyed`"
+        "{label} is being transferred to {to}, which has not answered yet: nobody can change it until then"
     )]
     Granted {
         /// The label.
@@ -118,58 +114,56 @@ pub enum ArchiveError {
         /// The taker.
         to: String,
     },
-    /// What hand-overs do not allow, with the next step.
+    /// A transfer step that is not allowed, with the next step to take.
     #[error("{0}")]
     NotHandedOver(String),
-    /// A hand-over that may not be.
-    #[error("{label} cannot be handed over: {no}")]
+    /// The transfer protocol denies the hand-over.
+    #[error("{label} cannot be transferred: {no}")]
     NoHandover {
         /// The label.
         label: String,
         /// Why.
-        no: crate::holders::handover::No,
+        no: crate::transfer_protocol::TransferDenied,
     },
-    /// Items that were spelled apart long ago.
-    #[error("{label} is spelled differently by several items here: say which of {} is meant", .paths.join(", "))]
+    /// Several items here differ only in the spelling of this label.
+    #[error("several items here differ only in the spelling of {label}: name one of {}", .paths.join(", "))]
     Ambiguous {
         /// The label.
         label: String,
         /// The items.
         paths: Vec<String>,
     },
-    /// The label has an item.
-    #[error("the label {label} is that of the item {item} already, and is never given to another")]
+    /// The label already belongs to an item.
+    #[error("the label {label} belongs to the item {item} and is never reassigned")]
     Taken {
         /// The label.
         label: String,
         /// The item.
         item: String,
     },
-    /// The label lies in or above the object of another item.
-    #[error(
-        "{label} cannot be kept beside what lies at the same place in the tree: one would contain the other"
-    )]
+    /// The label's object would contain, or be contained in, the object of another item.
+    #[error("{label} cannot be stored: its folder would contain, or lie within, the folder of another item")]
     Nested {
         /// The label.
         label: String,
     },
-    /// A label under a prefix of ours that was not given out.
-    #[error("{label} was not minted here yet: `ibi mint` gives out labels, or leave --label out")]
+    /// The label is under one of our prefixes but was never minted.
+    #[error("{label} has a prefix of this Archive, but was not minted")]
     NotMinted {
         /// The label.
         label: String,
     },
-    /// Two primary labels of one form.
-    #[error("{label} is a second label of its form: the others are aliases, say --alias")]
+    /// A second primary label of the same form.
+    #[error("{label} is a second label of its form: further labels are aliases")]
     SecondLabel {
         /// The label.
         label: String,
     },
-    /// `--original` says nothing new.
-    #[error("the item is the Original anyway: leave --original out")]
+    /// The item needs no declaration to be the Original.
+    #[error("the item is the Original in any case: do not declare it")]
     OriginalAnyway,
-    /// A link that leads back to the item.
-    #[error("{item} cannot be {link} {to}: that leads back to it")]
+    /// A link that would form a cycle.
+    #[error("{item} cannot be {link} {to}: the links would form a cycle")]
     Cycle {
         /// The item.
         item: String,
@@ -178,36 +172,35 @@ pub enum ArchiveError {
         /// Where it would lead.
         to: String,
     },
-    /// There is no link that this can be said of.
+    /// No stated link matches this decision.
     #[error(
-        "{newer} states no link to an item whose Original is here that this can be said of{}: `ibi archive links list` shows \
-         the links", .stands.map(|stands| format!(" (it is {stands})")).unwrap_or_default()
+        "{newer} states no link to which this decision applies{}", .stands.map(|stands| format!(" (it is {stands})")).unwrap_or_default()
     )]
     NoSuchLink {
         /// The newer item.
         newer: String,
-        /// How the link stands, if there is one.
+        /// The state of the link, if there is one.
         stands: Option<&'static str>,
     },
-    /// It states several links.
-    #[error("{newer} states several links: say to which item with `--of`, one of {}", .older.join(", "))]
+    /// The item states several links.
+    #[error("{newer} states several links: name the older item, one of {}", .older.join(", "))]
     SeveralLinks {
         /// The newer item.
         newer: String,
         /// The older ones.
         older: Vec<String>,
     },
-    /// Other Archives propose more than an operator can look at.
-    #[error("too many proposals of links wait for the operator: they are not taken for now")]
+    /// The limit of pending link proposals from other Archives is reached.
+    #[error("too many link proposals are waiting for the operator: retry later")]
     TooManyProposals,
-    /// Removed items stay so.
-    #[error("{label} was removed: its label is never used again. Deposit the item anew, under a new label")]
+    /// The item was removed; removal is final.
+    #[error("{label} was removed, and its label is never reused: deposit the item under a new label")]
     Removed {
         /// The label.
         label: String,
     },
-    /// Only a tombstone is there.
-    #[error("{label} was removed {at}: {reason}. `ibi archive show` tells what is left of it")]
+    /// Only the tombstone is left.
+    #[error("{label} was removed {at}: {reason}")]
     Gone {
         /// The label.
         label: String,
@@ -216,91 +209,84 @@ pub enum ArchiveError {
         /// Why.
         reason: String,
     },
-    /// Copies are changed where the original is.
-    #[error(
-        "{label} is a Copy here: update it where the Original is. If this is to be the Original, and no other Archive has \
-         it, say --original"
-    )]
+    /// A Copy can be updated only where its Original is.
+    #[error("{label} is a Copy here: update it where its Original is")]
     IsCopy {
         /// The label.
         label: String,
     },
-    /// The item is not here to be removed, only a copy of it.
+    /// A Copy: the item can be removed only where its Original is.
     #[error(
-        "{label} is a Copy here: remove the item where its Original is, and copies say so when they are refreshed. To take \
-         this copy out, say `ibi archive drop {label}`"
+        "{label} is a Copy here: remove the item where its Original is; a refresh then marks the copies as removed"
     )]
     RemoveCopy {
         /// The label.
         label: String,
     },
-    /// The Archive service cannot go.
-    #[error("{label} is the Archive service itself: it goes with the Archive only")]
+    /// The Archive service cannot be removed.
+    #[error("{label} is the Archive service itself: it stays as long as the Archive")]
     IsService {
         /// The label.
         label: String,
     },
-    /// Somebody else changed it meanwhile.
-    #[error("{label} was changed meanwhile: look at it, then try again")]
+    /// The item was changed concurrently.
+    #[error("{label} was changed in the meantime: look at it, then retry")]
     Changed {
         /// The label.
         label: String,
     },
-    /// Nothing would change.
-    #[error("nothing to change was given: a path, --dc, or one of the other options")]
+    /// The update contains no change.
+    #[error("the update contains no change")]
     NothingToChange,
-    /// A file name that cannot be kept.
-    #[error("the file {name} cannot be kept: {error}")]
+    /// A file name that cannot be stored.
+    #[error("the file {name} cannot be stored: {error}")]
     Name {
         /// The name.
         name: String,
         /// Why.
-        error: BadName,
+        error: OcflNameError,
     },
-    /// Not a file nor a folder.
-    #[error("{} is {what}: only files and folders can be deposited. Give what it stands for, or take it out", .path.display())]
+    /// Neither a file nor a folder.
+    #[error("{} is {what}: only files and folders can be deposited", .path.display())]
     NotAFile {
         /// Where.
         path: PathBuf,
         /// What it is.
         what: &'static str,
     },
-    /// A file was written to meanwhile.
-    #[error("{} changed while it was read: try again when it is at rest", .path.display())]
+    /// The source file changed while it was read.
+    #[error("{} changed while it was read: retry when nothing writes to it", .path.display())]
     SourceChanged {
         /// The file.
         path: PathBuf,
     },
-    /// The Archive itself.
-    #[error("{} is the data folder of this Archive, or within it, or around it: deposit something else", .path.display())]
+    /// The source overlaps the data folder.
+    #[error("{} is, contains or lies within the data folder of this Archive: deposit something else", .path.display())]
     Itself {
         /// What was given.
         path: PathBuf,
     },
-    /// Nothing to deposit.
-    #[error(
-        "{} has no file in it. A record of something that is not here has none, and is deposited with --record",
-        .path.display()
-    )]
+    /// The source folder holds no file.
+    #[error("{} contains no file", .path.display())]
     NoFiles {
         /// The folder.
         path: PathBuf,
     },
-    /// Files, and a URL instead of files.
-    #[error("an item has files or a target URL, not both: deposit the files as an item of its own")]
+    /// Both files and a target URL were given.
+    #[error("an item has either files or a target URL: deposit the files as a separate item")]
     FilesAndUrl,
-    /// A record of which nothing is said.
-    #[error("a record without files is its metadata: say at least a title (dc title=…)")]
+    /// A record without files and without metadata.
+    #[error("a record without files needs metadata: give at least a title (dc title=…)")]
     EmptyRecord,
-    /// The target is not there.
-    #[error("the target {target} is not among the files of the item: {}", some_of(.files))]
+    /// The target is not among the item's files.
+    #[error("the target {target} is not one of the item's files: {}", first_few(.files))]
     Target {
         /// What was given.
         target: String,
         /// The files.
         files: Vec<String>,
     },
-    /// A description of the item cannot be read.
+    /// An object whose description cannot be read.
     #[error("the object {path} is damaged: {what}")]
     DamagedObject {
         /// The object.
@@ -308,7 +294,7 @@ pub enum ArchiveError {
         /// What is wrong.
         what: String,
     },
-    /// A bag is not whole.
+    /// An invalid bag.
     #[error("the bag {} is not valid: {what}", .path.display())]
     Bag {
         /// The bag.
@@ -316,7 +302,7 @@ pub enum ArchiveError {
         /// What is wrong.
         what: String,
     },
-    /// A table that is not one.
+    /// An invalid table.
     #[error("the table {} cannot be used: {what}", .path.display())]
     Table {
         /// The file.
@@ -324,34 +310,55 @@ pub enum ArchiveError {
         /// What is wrong.
         what: String,
     },
-    /// Values that are not what they should be.
+    /// An invalid value.
     #[error("{0}")]
     Value(String),
     /// A file or folder outside of the Archive could not be read or written.
     #[error("cannot {doing} {}: {error}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// Several changes that were made together failed together.
+    /// The batch that held this change failed as a whole.
     #[error("{0}")]
     Together(Arc<ArchiveError>),
-    /// An Archive that was brought back, and may have been overtaken.
+    /// A restored Archive that is not confirmed yet: its Originals may have been handed over since
+    /// the backup.
     #[error(
-        "this Archive was restored from a backup: its originals answer Copy until you say that none was handed over to \
-         another Archive since that backup. If so, run `ibi archive confirm`"
+        "this Archive was restored from a backup: its Originals are served as Copies until its operator confirms that \
+         none was transferred to another Archive since then"
     )]
     Restored,
-    /// An earlier error of the disk.
-    #[error("nothing more is written after an earlier error of the disk: mend it, then start again")]
+    /// Writes are disabled after an earlier disk error.
+    #[error("writing stopped after a disk error: repair the disk, then restart")]
     Stopped,
 }
 
+impl From<GranularityError> for ArchiveError {
+    fn from(error: GranularityError) -> Self {
+        match error {
+            GranularityError::Mint(error) => ArchiveError::Mint(error),
+            GranularityError::Storage(error) => ArchiveError::Keep(error),
+        }
+    }
+}
+
 impl ArchiveError {
+    /// Whether the error is temporary: the Archive's fault, not the request's, so the client may
+    /// retry.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            ArchiveError::Held { .. } | ArchiveError::Stopped => true,
+            ArchiveError::Together(error) => error.is_temporary(),
+            ArchiveError::Mint(MintError::WouldWait { .. } | MintError::Stopped(_)) => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(
         doing: &'static str,
         path: &std::path::Path,
@@ -361,10 +368,10 @@ impl ArchiveError {
     }
 }
 
-fn some_of(files: &[String]) -> String {
-    const FEW: usize = 5;
-    let mut text = files.iter().take(FEW).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if files.len() > FEW {
+fn first_few(files: &[String]) -> String {
+    const MAX_LISTED_FILES: usize = 5;
+    let mut text = files.iter().take(MAX_LISTED_FILES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if files.len() > MAX_LISTED_FILES {
         text.push_str(" and others");
     }
     text

@@ -1,8 +1,8 @@
-//! Bringing in trees of uniform repositories, as they were laid out since 1995: `<rep>/doc/…` (000
-//! §4, 001 §5; `docs/formats/plain-tree.md`). [`survey()`] says what a tree holds;
-//! [`Archive::import`] makes items of it, a few at a time.
+//! Imports trees of uniform repositories, in the layout used since 1995: `<rep>/doc/…` (000 §4, 001
+//! §5; `docs/formats/plain-tree.md`). [`survey()`] reports what a tree holds; [`Archive::import`]
+//! creates items from it, a few per call.
 
-mod held;
+mod existing_item;
 mod metadata_repository;
 mod survey;
 
@@ -12,29 +12,29 @@ use ibi_id::{Instant, Label};
 
 use crate::ArchiveError;
 use crate::archive::Archive;
-use crate::commit::Prepared;
-use crate::deposit::{Draft, Progress, Source, titled};
+use crate::deposit::{ByteProgress, DepositRequest, DepositSource, title_only_metadata};
 use crate::dublin_core::{DublinCore, Element};
 use crate::language::Language;
+use crate::prepared_change::PreparedChange;
 
 pub use metadata_repository::{MetadataRecord, read_record};
 pub use survey::{SurveyNote, TreeSurvey, survey};
 
-/// Staged bytes after which what is staged is committed.
-const BATCH_BYTES: u64 = 256 << 20;
+/// Commit the batch once this many bytes are staged.
+const IMPORT_BATCH_BYTES: u64 = 256 << 20;
 
-/// A repository of a tree that is to become an item.
+/// A repository of a tree that is to be imported as an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeRepository {
-    /// Its label, as the names of its folders spell it.
+    /// Its label, as spelled by the names of its folders.
     pub label: String,
-    /// Its folder, in which `doc` is.
+    /// Its folder, which contains `doc`.
     pub folder: PathBuf,
-    /// The repository of its metadata, if there is one beside it.
+    /// Its metadata repository, if the tree has one.
     pub metadata: Option<TreeMetadata>,
-    /// What lies beside `doc`, and is not brought in.
+    /// Names beside `doc` that are not imported.
     pub left_out: Vec<String>,
-    /// The same identifier is in the tree in another spelling: both are kept (clause 1.3).
+    /// The tree has the same identifier in another spelling. Both are kept (clause 1.3).
     pub spelled_twice: bool,
 }
 
@@ -43,23 +43,23 @@ pub struct TreeRepository {
 pub struct TreeMetadata {
     /// Its label.
     pub label: String,
-    /// What its record says.
+    /// Its content.
     pub record: DublinCore,
 }
 
-/// A metadata repository of a tree that its item is not in.
+/// A metadata repository whose item is not in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateMetadata {
-    /// It.
+    /// The metadata repository.
     pub metadata: TreeMetadata,
     /// The canonical spellings of the labels that its record names.
     pub names: Vec<String>,
 }
 
-/// How a tree is brought in.
+/// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// Only look whether it could be.
+    /// Dry run: only check whether the import would succeed.
     pub dry: bool,
     /// Declare the items Originals.
     pub original: bool,
@@ -67,83 +67,84 @@ pub struct ImportOptions {
     pub by: String,
 }
 
-/// What became of a repository.
+/// The outcome for a repository.
 #[derive(Debug)]
 pub enum ImportOutcome {
-    /// It is an item now.
+    /// Imported as a new item.
     Imported {
         /// The path of its object.
         path: String,
     },
-    /// It was an item already: since an earlier run, or from elsewhere.
+    /// The item already existed: from an earlier run or from elsewhere.
     Already {
         /// The path of its object.
         path: String,
     },
-    /// It was an item already, and has the metadata of the tree now.
+    /// The item already existed and now has the metadata of the tree.
     Described {
         /// The path of its object.
         path: String,
     },
-    /// It was here as a Copy, and is the Original now.
+    /// The item was a Copy here and is now the Original.
     Declared {
         /// The path of its object.
         path: String,
     },
-    /// It could be brought in, or be given what the tree has of it.
+    /// Dry run: it could be imported, or updated from the tree.
     Possible,
-    /// It cannot be.
+    /// It cannot be imported.
     Refused(ArchiveError),
 }
 
-/// What was done with a repository, and how much it holds.
+/// The outcome for a repository, and its size.
 #[derive(Debug)]
 pub struct ImportReport {
-    /// What became of it.
+    /// The outcome.
     pub outcome: ImportOutcome,
-    /// What else is told of it.
+    /// Further details.
     pub details: ImportDetails,
 }
 
-/// What is told of a repository, whatever became of it.
+/// Details of a repository, whatever the outcome.
 #[derive(Debug, Default)]
 pub struct ImportDetails {
-    /// Its files, if it was not here already.
+    /// Number of files, if it was not here already.
     pub files: u64,
-    /// Their bytes.
+    /// Total size of these files, in bytes.
     pub bytes: u64,
-    /// The label that its metadata have here, or bring along.
+    /// The label that its metadata has here, or brings along.
     pub metadata: Option<String>,
-    /// What has to be known besides.
+    /// A note for the operator.
     pub note: Option<String>,
 }
 
-/// Asked, before an item is declared the Original, whether any other Archive has it: why it may not
-/// be.
-pub type AskClaim<'a> = dyn FnMut(&str) -> Result<(), ArchiveError> + 'a;
+/// Called before an item is declared the Original, to check that no other Archive has it. The error
+/// says why it may not be.
+pub type OriginalClaimCheck<'a> = dyn FnMut(&str) -> Result<(), ArchiveError> + 'a;
 
-/// A repository on its way in.
+/// A repository during the import.
 enum ImportStep {
     Done(ImportOutcome),
-    Staged(Box<Prepared>),
-    /// A new version with metadata that came after the item.
-    Describing(Box<Prepared>),
+    Staged(Box<PreparedChange>),
+    /// A new version with metadata that was found after the item.
+    Describing(Box<PreparedChange>),
 }
 
 impl Archive {
-    /// Makes items of repositories, committed together; nothing that is here already is brought in
-    /// again. Handles as many as fit one commit, at least one, and tells of each, in order.
+    /// Imports repositories as items, in one commit; items that are already here are not imported
+    /// again. Handles as many repositories as fit one commit, at least one, and returns a report
+    /// for each, in order.
     pub fn import(
         &mut self,
         repositories: &[TreeRepository],
         options: &ImportOptions,
-        claim: &mut AskClaim<'_>,
-        progress: Progress<'_>,
+        claim: &mut OriginalClaimCheck<'_>,
+        progress: ByteProgress<'_>,
     ) -> Result<Vec<ImportReport>, ArchiveError> {
-        let most = if options.dry { repositories.len() } else { self.batch()? };
+        let most = if options.dry { repositories.len() } else { self.batch_size()? };
         let (mut steps, mut staged, mut staged_bytes) = (Vec::new(), 0, 0);
         for repository in repositories {
-            if staged >= most || staged_bytes >= BATCH_BYTES {
+            if staged >= most || staged_bytes >= IMPORT_BATCH_BYTES {
                 break;
             }
             let mut details = ImportDetails::default();
@@ -176,7 +177,7 @@ impl Archive {
             Some(Ok(path)) if describes => ImportOutcome::Described { path },
             Some(Ok(path)) => ImportOutcome::Imported { path },
             Some(Err(error)) => ImportOutcome::Refused(error),
-            // One result a change: not so.
+            // Unreachable: `commit` returns one result per change.
             None => ImportOutcome::Refused(ArchiveError::Stopped),
         };
         let reports = waiting.into_iter().map(|(outcome, describes, details)| {
@@ -191,23 +192,23 @@ impl Archive {
         &mut self,
         repository: &TreeRepository,
         options: &ImportOptions,
-        claim: &mut AskClaim<'_>,
-        progress: Progress<'_>,
+        claim: &mut OriginalClaimCheck<'_>,
+        progress: ByteProgress<'_>,
         details: &mut ImportDetails,
     ) -> Result<ImportStep, ArchiveError> {
         details.metadata = repository.metadata.as_ref().map(|metadata| metadata.label.clone());
-        if let Some(step) = self.held_step(repository, options, claim, details)? {
+        if let Some(step) = self.existing_item_step(repository, options, claim, details)? {
             return Ok(step);
         }
-        let source = Source::plain_folder(&repository.folder.join("doc"))?;
+        let source = DepositSource::plain_folder(&repository.folder.join("doc"))?;
         (details.files, details.bytes) = (source.files().len() as u64, source.size());
         let mut draft = self.import_draft(repository, &source, options)?;
         if matches!(self.given_labels(&draft), Err(ArchiveError::OriginalAnyway)) {
-            // Minted here and never used: it is the Original without being declared one.
+            // Minted here and never used: the item is the Original without a declaration.
             draft.original = false;
         } else if options.original && source.files().is_empty() {
             draft.original = false;
-            details.note = Some(held::STAYS_A_COPY.to_owned());
+            details.note = Some(existing_item::STAYS_COPY_NOTE.to_owned());
         } else if options.original {
             claim(&repository.label)?;
         }
@@ -222,30 +223,30 @@ impl Archive {
     fn import_draft(
         &self,
         repository: &TreeRepository,
-        source: &Source,
+        source: &DepositSource,
         options: &ImportOptions,
-    ) -> Result<Draft, ArchiveError> {
+    ) -> Result<DepositRequest, ArchiveError> {
         let metadata = repository.metadata.as_ref();
         let record = match metadata {
             Some(metadata) => metadata.record.clone(),
-            None => titled(&repository.label)?,
+            None => title_only_metadata(&repository.label)?,
         };
         let (created, updated) = self.tree_dates(&repository.label, source);
-        Ok(Draft {
-            language: language(&record),
+        Ok(DepositRequest {
+            language: single_language(&record),
             metadata: record,
             labels: vec![repository.label.clone()],
             metadata_labels: metadata.iter().map(|metadata| metadata.label.clone()).collect(),
             created,
             updated,
             original: options.original,
-            ..Draft::new(&options.by)
+            ..DepositRequest::new(&options.by)
         })
     }
 
-    /// The label tells when it was assigned, the files when the last of them was changed: more is
-    /// not known. What lies in the future tells nothing.
-    fn tree_dates(&self, label: &str, source: &Source) -> (Option<String>, Option<String>) {
+    /// The label gives the date of creation, the newest file the date of the last update: nothing
+    /// else is known. Dates in the future are ignored.
+    fn tree_dates(&self, label: &str, source: &DepositSource) -> (Option<String>, Option<String>) {
         let now = self.now();
         let whole = |at: Instant| Instant::new(at.seconds(), 0).unwrap_or(at);
         let created = Label::parse(label).ok().map(|label| whole(label.instant())).filter(|at| *at <= now);
@@ -256,8 +257,8 @@ impl Archive {
     }
 }
 
-/// The language of an item whose metadata name one, and only one.
-fn language(record: &DublinCore) -> Option<Language> {
+/// The language of the item, if its metadata names exactly one.
+fn single_language(record: &DublinCore) -> Option<Language> {
     let mut named = record.of(Element::Language).map(|statement| statement.value().parse::<Language>().ok());
     let first = named.next().flatten();
     first.filter(|_| named.next().is_none())

@@ -1,35 +1,37 @@
-//! What an item has (clause 2.2), as it is written in the item's object: `item.json` (`docs/formats/item.md`).
+//! The properties of an item (clause 2.2), as stored in its object: `item.json`
+//! (`docs/formats/item.md`).
 
 use ibi_id::{Form, Label, ParseError};
-use ibi_store::digests::{Digests, hex};
-use ibi_store::records::{FileRecord, LabelRecord, LinkKind, LinkRecord, Role};
+use ibi_store::digests::{ContentDigests, hex};
+use ibi_store::index::{FileRecord, LabelRecord, LabelRole, LinkKind, LinkRecord};
 use serde::{Deserialize, Serialize};
 
-use crate::access::Access;
+use crate::ArchiveError;
+use crate::access::AccessRule;
 use crate::language::Language;
 use crate::target_url::TargetUrl;
 
-/// The format of `item.json` for an item that has none of the members that came later.
-pub(crate) const FORMAT: u32 = 1;
+/// The format of an `item.json` without any of the later members.
+pub(crate) const ITEM_FORMAT: u32 = 1;
 
 /// The format of an `item.json` with `url`, `data_updated` or `metadata_updated`. Written only
-/// where it is needed, so that programs that know format 1 alone go on reading all other items.
+/// where needed, so programs that know only format 1 can still read all other items.
 pub(crate) const FORMAT_WITH_URL_AND_CLOCKS: u32 = 2;
 
-/// An item, apart from its bytes and its metadata.
+/// An item without its bytes and metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written")]
-pub struct Item {
+#[serde(from = "ItemJson")]
+pub struct ItemDescription {
     /// The format of this description.
     pub format: u32,
-    /// Its primary labels, one a form.
+    /// Its primary labels, one per form.
     #[serde(flatten)]
-    pub labels: Labels,
-    /// Other labels that lead to it.
+    pub labels: ItemLabels,
+    /// Its other labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// The labels of its metadata, an identified item of its own.
-    pub metadata: Labels,
+    /// The labels of its metadata, which is an identified item of its own.
+    pub metadata: ItemLabels,
     /// Whether the Original may be handed over to another Archive (clause 2.1).
     pub transferable: bool,
     /// When it was deposited.
@@ -54,34 +56,47 @@ pub struct Item {
     /// The file that its persistent URL opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Where its persistent URL leads, if not to a file of its own (clause 2.2, D31).
+    /// Where its persistent URL redirects, if not to a file of its own (clause 2.2, D31).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<TargetUrl>,
     /// Who may read its files.
-    pub access: Access,
+    pub access: AccessRule,
     /// Its files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ItemFile>,
     /// If it was removed: when, by whom, why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub removed: Option<Removed>,
+    pub removed: Option<ItemRemoval>,
 }
 
+/// Fails if an item has too many aliases.
+pub(crate) fn check_alias_count(count: usize) -> Result<(), ArchiveError> {
+    match count <= MAX_ALIASES {
+        true => Ok(()),
+        false => {
+            Err(ArchiveError::Value(format!("an item has at most {MAX_ALIASES} aliases, and not {count}")))
+        }
+    }
+}
+
+/// The most aliases per item: each one is looked up, and every listing contains them all.
+pub const MAX_ALIASES: usize = 1000;
+
 #[derive(Deserialize)]
-struct Format {
+struct ItemFormat {
     format: u32,
 }
 
-/// An item as it is read: member by member, which is much faster than the labels flattened.
+/// The form for deserialization, member by member: much faster than the flattened labels.
 #[derive(Deserialize)]
-struct Written {
+struct ItemJson {
     format: u32,
     rep: Option<String>,
     ibip: Option<String>,
     legacy: Option<String>,
     #[serde(default)]
     aliases: Vec<String>,
-    metadata: Labels,
+    metadata: ItemLabels,
     transferable: bool,
     created: String,
     updated: String,
@@ -92,17 +107,17 @@ struct Written {
     next_edition_of: Option<String>,
     target: Option<String>,
     url: Option<TargetUrl>,
-    access: Access,
+    access: AccessRule,
     #[serde(default)]
     files: Vec<ItemFile>,
-    removed: Option<Removed>,
+    removed: Option<ItemRemoval>,
 }
 
-impl From<Written> for Item {
-    fn from(written: Written) -> Self {
+impl From<ItemJson> for ItemDescription {
+    fn from(written: ItemJson) -> Self {
         Self {
             format: written.format,
-            labels: Labels { rep: written.rep, ibip: written.ibip, legacy: written.legacy },
+            labels: ItemLabels { rep: written.rep, ibip: written.ibip, legacy: written.legacy },
             aliases: written.aliases,
             metadata: written.metadata,
             transferable: written.transferable,
@@ -122,46 +137,46 @@ impl From<Written> for Item {
     }
 }
 
-/// Primary labels, at most one a form (clause 1.3), as they are spelled.
+/// Primary labels, at most one per form (clause 1.3), with their spelling.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Labels {
+pub struct ItemLabels {
     /// The name of the uniform repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rep: Option<String>,
     /// The opaque form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ibip: Option<String>,
-    /// From before 2009.
+    /// The form used before 2009.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub legacy: Option<String>,
 }
 
-impl Labels {
-    /// All of them, the one that names the object first.
+impl ItemLabels {
+    /// All labels. The one that names the object comes first.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         [&self.rep, &self.ibip, &self.legacy].into_iter().flatten().map(String::as_str)
     }
 
-    /// All of them with their forms, likewise.
+    /// All labels with their forms, in the same order.
     #[cfg(feature = "web")]
     pub(crate) fn by_form(&self) -> impl Iterator<Item = (Form, &str)> {
         let forms = [(Form::Repository, &self.rep), (Form::Ibip, &self.ibip), (Form::Legacy, &self.legacy)];
         forms.into_iter().filter_map(|(form, label)| Some((form, label.as_deref()?)))
     }
 
-    /// The first of [`Labels::iter`].
+    /// The first of [`ItemLabels::iter`].
     pub fn primary(&self) -> &str {
         self.iter().next().unwrap_or_default()
     }
 
-    /// Whether a label, as others spell it, is one of them (clause 1.3).
-    pub fn have(&self, label: &str) -> bool {
-        let Ok(label) = Spelling::parse(label) else { return false };
-        self.iter().any(|own| Spelling::parse(own).is_ok_and(|own| own.canonical == label.canonical))
+    /// Whether a label, in any spelling, is one of these (clause 1.3).
+    pub fn has_label(&self, label: &str) -> bool {
+        let Ok(label) = LabelKey::parse(label) else { return false };
+        self.iter().any(|own| LabelKey::parse(own).is_ok_and(|own| own.canonical == label.canonical))
     }
 
-    /// The place of a label of this form.
-    pub(crate) fn of(&mut self, form: Form) -> &mut Option<String> {
+    /// The field for labels of this form.
+    pub(crate) fn slot_mut(&mut self, form: Form) -> &mut Option<String> {
         match form {
             Form::Repository => &mut self.rep,
             Form::Ibip => &mut self.ibip,
@@ -170,8 +185,8 @@ impl Labels {
     }
 }
 
-impl From<crate::mint::Labels> for Labels {
-    fn from(minted: crate::mint::Labels) -> Self {
+impl From<ibi_mint::MintedLabels> for ItemLabels {
+    fn from(minted: ibi_mint::MintedLabels) -> Self {
         Self { rep: minted.rep, ibip: minted.ibip, legacy: None }
     }
 }
@@ -180,29 +195,28 @@ impl From<crate::mint::Labels> for Labels {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ItemFile {
-    /// Its path below `doc/`, as the inventory has it.
+    /// Its path below `doc/`, as in the inventory.
     pub path: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Media type.
+    /// Media type, with `charset=utf-8` for UTF-8 text.
     #[serde(rename = "type")]
     pub media: String,
-    /// BLAKE3 of each block of 1 MiB, in hex, one after the other.
+    /// BLAKE3 of each 1 MiB block, in hex, concatenated.
     pub blocks: String,
-    /// What the state of SHA-512 was after each 4 MiB that more bytes follow, in hex, one after the other: with it the digest of the
-    /// whole is checked faster. Nobody has to believe it, and it may be missing.
+    /// SHA-512 midstates after each 4 MiB that is followed by more bytes, in hex, concatenated.
+    /// They speed up checking the whole digest. They are optional and need not be trusted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stations: String,
 }
 
 impl ItemFile {
-    pub(crate) fn new(path: String, digests: &Digests) -> Self {
-        let media = mime_guess::from_path(&path).first_or_octet_stream().to_string();
+    pub(crate) fn new(path: String, media: String, digests: &ContentDigests) -> Self {
         let blocks = hex(&digests.blocks);
         Self { path, size: digests.size, media, blocks, stations: hex(&digests.stations) }
     }
 
-    /// As it is recorded, with where its bytes lie.
+    /// The index record of the file, with the location of its bytes.
     pub(crate) fn record(&self, sha512: &str, content: &str) -> Option<FileRecord> {
         Some(FileRecord {
             name: self.path.clone(),
@@ -215,10 +229,10 @@ impl ItemFile {
     }
 }
 
-/// Bytes that are written as two hex digits each.
+/// Decodes hex; `None` if it is malformed.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let nibble = |digit: u8| char::from(digit).to_digit(16);
-    // Two digits are at most 255.
+    // Two hex digits are at most 255: the cast is lossless.
     let byte = |pair: &[u8]| Some((nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?) as u8);
     text.as_bytes().chunks(2).map(byte).collect()
 }
@@ -226,7 +240,7 @@ pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
 /// A removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Removed {
+pub struct ItemRemoval {
     /// When.
     pub at: String,
     /// By whom.
@@ -237,14 +251,14 @@ pub struct Removed {
     pub purged: bool,
 }
 
-/// A label in the two spellings that it is looked up by (clause 1.3).
+/// A label in the two spellings used for lookup (clause 1.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spelling {
+pub(crate) struct LabelKey {
     pub(crate) folded: String,
     pub(crate) canonical: String,
 }
 
-impl Spelling {
+impl LabelKey {
     pub(crate) fn parse(text: &str) -> Result<Self, ParseError> {
         Ok(Self::of(&Label::parse(text)?))
     }
@@ -253,17 +267,17 @@ impl Spelling {
         Self { folded: Self::folded(label), canonical: fold(label.form(), label.to_string()) }
     }
 
-    /// Only the first of them, which finds most.
+    /// Only the folded spelling, which suffices for most lookups.
     pub(crate) fn folded<S: AsRef<str>>(label: &Label<S>) -> String {
         fold(label.form(), label.spelling().to_owned())
     }
 
-    fn record(self, role: Role) -> LabelRecord {
+    fn record(self, role: LabelRole) -> LabelRecord {
         LabelRecord { folded: self.folded, canonical: self.canonical, role }
     }
 }
 
-/// Labels are case-insensitive, but for legacy ones, which have one spelling.
+/// Labels are case-insensitive, except legacy ones, which have one spelling.
 fn fold(form: Form, mut text: String) -> String {
     match form {
         Form::Legacy => {}
@@ -272,54 +286,66 @@ fn fold(form: Form, mut text: String) -> String {
     text
 }
 
-impl Item {
-    /// Reads `item.json`.
+fn check_known_format(format: u32) -> Result<(), String> {
+    match (ITEM_FORMAT..=FORMAT_WITH_URL_AND_CLOCKS).contains(&format) {
+        true => Ok(()),
+        false => Err(format!(
+            "its format is {format}, and this program knows {ITEM_FORMAT} to {FORMAT_WITH_URL_AND_CLOCKS}"
+        )),
+    }
+}
+
+impl ItemDescription {
+    /// Parses `item.json`.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let item: Result<Self, _> = serde_json::from_slice(bytes);
         let format = match &item {
             Ok(item) => Some(item.format),
-            // A newer one may differ in anything but this.
-            Err(_) => serde_json::from_slice::<Format>(bytes).ok().map(|written| written.format),
+            // A newer format may differ in everything except this member.
+            Err(_) => serde_json::from_slice::<ItemFormat>(bytes).ok().map(|written| written.format),
         };
-        match format {
-            Some(format) if !(FORMAT..=FORMAT_WITH_URL_AND_CLOCKS).contains(&format) => Err(format!(
-                "its format is {format}, and this program knows {FORMAT} to {FORMAT_WITH_URL_AND_CLOCKS}"
-            )),
-            _ => item.map_err(|error| error.to_string()),
-        }
+        format.map_or(Ok(()), check_known_format)?;
+        item.map_err(|error| error.to_string())
     }
 
-    /// As it is written: the same bytes for the same item.
+    /// Fails if `item.json` is of an unknown format.
+    #[cfg(feature = "web")]
+    pub(crate) fn check_format(bytes: &[u8]) -> Result<(), String> {
+        let written: ItemFormat = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        check_known_format(written.format)
+    }
+
+    /// Serializes the item. The output is deterministic.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        // Text, numbers and lists: nothing that JSON could refuse.
+        // Strings, numbers and lists only: serialization cannot fail.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes
     }
 
-    /// Its labels, as they are looked up. What cannot be read as a label leads nowhere.
+    /// Its labels as index records. What does not parse as a label is skipped.
     pub(crate) fn label_records(&self) -> Vec<LabelRecord> {
-        let item = self.labels.iter().map(|label| (label, Role::Item));
-        let aliases = self.aliases.iter().map(|label| (label.as_str(), Role::Alias));
-        let metadata = self.metadata.iter().map(|label| (label, Role::Metadata));
+        let item = self.labels.iter().map(|label| (label, LabelRole::Item));
+        let aliases = self.aliases.iter().map(|label| (label.as_str(), LabelRole::Alias));
+        let metadata = self.metadata.iter().map(|label| (label, LabelRole::Metadata));
         let records = item.chain(aliases).chain(metadata);
-        records.filter_map(|(label, role)| Some(Spelling::parse(label).ok()?.record(role))).collect()
+        records.filter_map(|(label, role)| Some(LabelKey::parse(label).ok()?.record(role))).collect()
     }
 
-    /// Its links, likewise.
+    /// Its links as index records. What does not parse as a label is skipped.
     pub(crate) fn link_records(&self) -> Vec<LinkRecord> {
         let links =
             [(LinkKind::Translation, &self.translation_of), (LinkKind::Edition, &self.next_edition_of)];
         let links = links.into_iter().filter_map(|(kind, to)| Some((kind, to.as_deref()?)));
         links
-            .filter_map(|(kind, to)| Some(LinkRecord { kind, to: Spelling::parse(to).ok()?.canonical }))
+            .filter_map(|(kind, to)| Some(LinkRecord { kind, to: LabelKey::parse(to).ok()?.canonical }))
             .collect()
     }
 
-    /// The oldest format that can tell all that it has.
+    /// The oldest format that can represent this item.
     pub(crate) fn needed_format(&self) -> u32 {
         let is_plain = self.url.is_none() && self.data_updated.is_none() && self.metadata_updated.is_none();
-        if is_plain { FORMAT } else { FORMAT_WITH_URL_AND_CLOCKS }
+        if is_plain { ITEM_FORMAT } else { FORMAT_WITH_URL_AND_CLOCKS }
     }
 
     /// When its data last changed, or it was removed (clause 3.4, `timestamp`).
@@ -334,7 +360,7 @@ impl Item {
 
     /// The path of its object: the folded spelling of its first label.
     pub(crate) fn object_path(&self) -> Result<String, ParseError> {
-        Ok(Spelling::parse(self.labels.primary())?.folded)
+        Ok(LabelKey::parse(self.labels.primary())?.folded)
     }
 }
 
@@ -344,10 +370,10 @@ mod tests {
 
     const FORMAT_2: &str = include_str!("../tests/samples/item-2.json");
 
-    /// Frozen: what this program wrote once, it reads for ever.
+    /// Frozen: this format must stay readable forever.
     #[test]
     fn an_item_of_format_2_is_still_read_and_written_so() {
-        let item = Item::parse(FORMAT_2.as_bytes()).unwrap();
+        let item = ItemDescription::parse(FORMAT_2.as_bytes()).unwrap();
         assert_eq!(
             item.url.as_ref().map(TargetUrl::as_str),
             Some("https://maps.library.org.br/wms?service=WMS")
@@ -360,14 +386,17 @@ mod tests {
 
     #[test]
     fn format_2_is_written_only_for_what_format_1_cannot_tell() {
-        let plain =
-            Item::parse(FORMAT_2.as_bytes()).map(|item| Item { url: None, data_updated: None, ..item });
-        assert_eq!(plain.as_ref().map(Item::needed_format), Ok(1));
-        let later = plain.map(|item| Item { metadata_updated: Some(String::new()), ..item });
+        let plain = ItemDescription::parse(FORMAT_2.as_bytes()).map(|item| ItemDescription {
+            url: None,
+            data_updated: None,
+            ..item
+        });
+        assert_eq!(plain.as_ref().map(ItemDescription::needed_format), Ok(1));
+        let later = plain.map(|item| ItemDescription { metadata_updated: Some(String::new()), ..item });
         assert_eq!(later.map(|item| item.needed_format()), Ok(2));
         let newer = FORMAT_2.replace("\"format\": 2", "\"format\": 3");
-        assert!(Item::parse(newer.as_bytes()).unwrap_err().contains("format is 3"));
+        assert!(ItemDescription::parse(newer.as_bytes()).unwrap_err().contains("format is 3"));
         let hostile = FORMAT_2.replace("https://", "javascript://");
-        assert!(Item::parse(hostile.as_bytes()).is_err(), "whoever it comes from");
+        assert!(ItemDescription::parse(hostile.as_bytes()).is_err(), "whoever it comes from");
     }
 }

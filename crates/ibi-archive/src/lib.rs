@@ -1,87 +1,74 @@
-//! The Archive.
+//! The Archive: stores items and mints their labels.
 //!
-//! It keeps items and mints their labels. [`archive::open`] opens an [`Archive`]: what is deposited is staged, prepared and
-//! committed, wholly or not at all (`docs/archive.md`); [`Holdings`] is what it holds, to be read.
-//!
-//! [`mint::Minter`] gives out labels under the prefixes of one subsystem and keeps the promise of
-//! the norm: never the same label twice, through any crash and any clock (clause 1.6 of `docs/formats/labels.md`).
-//!
-//! ```
-//! use std::time::Duration;
-//! use ibi_archive::mint::{self, Edition, Limits, Request, clock::SystemClock};
-//! use ibi_id::{Granularity, Host};
-//! # let folder = tempfile::tempdir().unwrap();
-//! # let folder = folder.path();
-//! # let random = [1; 16];
-//!
-//! // Once: start a prefix. For real, the host is yours, and private ones stay refused.
-//! let host = Host::parse("archive.doctest.test")?;
-//! let from = mint::From { host: Some((host, None)), ip: None, edition: Edition::Rtc2015, allow_private: true };
-//! mint::init(folder, &from, random, &SystemClock::new())?;
-//!
-//! // Then: mint.
-//! let minter = mint::open(folder, SystemClock::new(), Limits::default())?;
-//! let request =
-//!     Request { count: 10, granularity: Granularity::NANOSECOND, max_wait: Duration::from_secs(1) };
-//! for label in minter.mint(request)?.labels() {
-//!     assert!(label.rep.is_some_and(|rep| rep.starts_with("doctest.test/archive/20")));
-//! }
-//! # drop(minter);
-//! # for claims in ["/run/lock", "/var/tmp"] {
-//! #     let _ = std::fs::remove_file(format!("{claims}/ibi-doctest.test+archive"));
-//! # }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`opening::open`] opens an [`Archive`]. A deposit is staged, prepared and committed atomically
+//! (`docs/archive.md`). [`Holdings`] is the read-only view of what it holds.
 
 pub mod access;
+pub mod actor_names;
 pub mod archive;
 pub mod audit;
 pub mod backup;
 pub mod bag;
-mod carried;
+mod change_rules;
 mod commit;
+pub mod custody;
 pub mod deposit;
 pub mod dublin_core;
+#[cfg(feature = "web")]
+pub mod engine;
 mod error;
 mod export;
 pub mod full_record;
-pub mod holders;
 pub mod import;
 pub mod item;
+pub mod item_view;
+mod journal_record;
+pub mod label_prefix;
 pub mod links;
-pub mod mint;
+mod media_type;
 mod object;
+pub mod opening;
+pub mod ownership;
 pub mod plain_tree;
+mod prepared_change;
 pub mod rebuild;
 #[cfg_attr(not(feature = "web"), allow(dead_code, reason = "only the service uses all of it"))]
 pub mod relations;
-mod restate;
+pub mod replica;
+pub mod replication;
 pub mod robots_txt;
-mod rules;
+pub mod salvage;
 #[cfg(feature = "web")]
 pub mod service;
+mod state_change;
 pub mod table;
 #[cfg(feature = "web")]
 pub mod target_check;
 pub mod target_url;
-pub mod told;
+pub mod transfer_protocol;
 mod update;
+#[cfg(feature = "web")]
+mod url_path;
+mod warnings;
 #[cfg(feature = "web")]
 pub mod web;
 
-/// The language of an item.
+/// Languages of items.
 pub use ibi_protocol::language;
 
-/// What the store says and has.
+/// Re-exports from the store.
 pub mod keep {
-    pub use ibi_store::KeepError;
-    pub use ibi_store::journal::{Entry, State};
-    pub use ibi_store::ocfl::raw;
-    pub use ibi_store::records::{FileRecord, Role};
+    pub use ibi_store::StorageError;
+    pub use ibi_store::index::{FileRecord, LabelRole};
+    pub use ibi_store::journal::{JournalEntry, State};
+    pub use ibi_store::journal_salvage::JournalLineSource;
+    pub use ibi_store::ocfl::decode_logical_path;
+    pub use ibi_store::private_files::make_new_files_private;
+    pub use ibi_store::reserve::release_if_needed;
 }
 
-pub use archive::{Archive, Holding, Holdings};
-pub use commit::Prepared;
-pub use error::{ArchiveError, Refusal, Stop};
-pub use export::Exported;
-pub use update::Changes;
+pub use archive::{Archive, HeldItem, Holdings};
+pub use error::ArchiveError;
+pub use export::ExportReport;
+pub use prepared_change::PreparedChange;
+pub use update::ItemChanges;

@@ -1,86 +1,87 @@
 //! The plain tree: the newest version of each item as ordinary folders, `<rep>/doc/…`, in which
 //! relative links between items work on disk (clause 2.3, 001 §5; `docs/formats/plain-tree.md`). It
-//! is made from the Archive and is no part of it. Beside each item lies the repository of its
-//! metadata, as in the founding documents; the Archive's own service is not there.
+//! is derived from the Archive and not part of it. Each item has its metadata repository beside it,
+//! as in the founding documents. The Archive's own service is left out.
 
 mod layout;
 
 use std::fs;
+use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::Path;
 
-use ibi_store::DataLock;
-use ibi_store::journal::{Journal, Position, State, Told};
+use ibi_store::DataFolderLock;
+use ibi_store::journal::{Journal, JournalLine, JournalPosition, State};
 
 use crate::ArchiveError;
-use crate::archive::{Holding, Holdings};
-use crate::backup::check_apart;
-use crate::mint::clock::{Clock as _, SystemClock};
-use layout::{LaidItem, TreeLayout, TreePart};
+use crate::archive::{HeldItem, Holdings};
+use crate::backup::check_separate_folders;
+use ibi_mint::trusted_clock::TrustedClock;
+use layout::{PlainTreeEntry, TreeLayout, TreePart};
 
-/// The file beside `doc` that says which version of what lies there: a folder without it is not
+/// The file beside `doc` that names the item and version of a folder. A folder without it is not
 /// ours to replace.
-pub(crate) const STAMP: &str = ".ibi-plain";
+pub(crate) const STAMP_FILE: &str = ".ibi-plain";
 
-/// The folder of the plain tree that is its own: what it is, and what is being written.
-const OWN_FOLDER: &str = ".ibi-plain-tree";
+/// The private folder of the plain tree: its marker and staging area.
+const TREE_STATE_FOLDER: &str = ".ibi-plain-tree";
 
-/// Items that are made durable with one sync.
+/// Items per sync.
 const ITEMS_PER_SYNC: usize = 128;
 
-/// Items that are read from the index at a time.
-const PAGE: usize = 256;
+/// Items that are read from the index per page.
+const TREE_PAGE_ITEMS: usize = 256;
 
-/// How a plain tree is laid out.
+/// Options of a plain tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PlainOptions {
-    /// Also items that are not open to all.
+pub struct PlainTreeOptions {
+    /// Include restricted items.
     pub all: bool,
-    /// Hard links to the Archive's own files, made read-only, where bytes cannot be shared
-    /// otherwise.
+    /// Where reflinks are not available, use hard links to the Archive's own files, made read-only.
     pub link: bool,
 }
 
-/// What was done with an item.
+/// The outcome for an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlainChange {
-    /// It is laid out, in its newest version.
+pub enum PlainTreeChange {
+    /// Written, in its newest version.
     Laid {
-        /// Its files.
+        /// Number of files.
         files: u64,
-        /// Their bytes.
+        /// Total size, in bytes.
         bytes: u64,
     },
-    /// It is there no more.
+    /// Removed from the tree.
     Removed,
-    /// It has no place in a tree of files: why.
+    /// It cannot be represented in a tree of files, and why.
     LeftOut(&'static str),
-    /// It could not be laid out: what was there is as it was.
+    /// Writing failed; the previous version is unchanged.
     Failed(String),
 }
 
-/// Told of each item that is changed, by its label.
-pub type TellPlain<'a> = dyn FnMut(&str, PlainChange) -> bool + 'a;
+/// Called with the label of each changed item. Returns whether to continue.
+pub type PlainTreeCallback<'a> = dyn FnMut(&str, PlainTreeChange) -> bool + 'a;
 
-/// A plain tree that this process alone changes.
+/// A plain tree opened for writing, under an exclusive lock.
 pub struct PlainTree {
     layout: TreeLayout,
-    options: PlainOptions,
-    clock: SystemClock,
-    /// From here on the journal is to be followed.
-    position: Position,
-    _lock: DataLock,
+    options: PlainTreeOptions,
+    /// Decides about access.
+    clock: TrustedClock,
+    /// The journal position from which to follow.
+    position: JournalPosition,
+    _lock: DataFolderLock,
 }
 
 impl PlainTree {
-    /// Opens a plain tree, or begins one in a folder that is new or empty.
-    pub fn open(holdings: &Holdings, out: &Path, options: PlainOptions) -> Result<Self, ArchiveError> {
-        check_apart(&holdings.data, out)?;
+    /// Opens a plain tree, or creates one in a new or empty folder.
+    pub fn open(holdings: &Holdings, out: &Path, options: PlainTreeOptions) -> Result<Self, ArchiveError> {
+        check_separate_folders(&holdings.data, out)?;
         fs::create_dir_all(out).map_err(ArchiveError::io("create", out))?;
-        let lock = DataLock::take(out)?.ok_or_else(|| {
+        let lock = DataFolderLock::try_lock_open_folder(out)?.ok_or_else(|| {
             ArchiveError::Value(format!("another process works on the plain tree in {}", out.display()))
         })?;
-        let own = out.join(OWN_FOLDER);
+        let own = out.join(TREE_STATE_FOLDER);
         let marker = own.join("of");
         let service = format!("ibi plain tree, format 1\nservice {}\n", holdings.settings.service.primary());
         match fs::read_to_string(&marker) {
@@ -92,37 +93,43 @@ impl PlainTree {
             }
             Err(_) => {
                 let mut entries = fs::read_dir(out).map_err(ArchiveError::io("read", out))?;
-                if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != OWN_FOLDER)) {
+                if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != TREE_STATE_FOLDER)) {
                     let what =
                         format!("{} is neither empty nor a plain tree: name another folder", out.display());
                     return Err(ArchiveError::Value(what));
                 }
                 fs::create_dir_all(&own).map_err(ArchiveError::io("create", &own))?;
-                fs::write(&marker, service).map_err(ArchiveError::io("write", &marker))?;
+                write_marker(&marker, &service)?;
             }
         }
         let layout = TreeLayout::open(out, &own.join("staging"), &holdings.data.join("tree"), options.link)?;
-        Ok(Self { layout, options, clock: SystemClock::new(), position: Position::START, _lock: lock })
+        Ok(Self {
+            layout,
+            options,
+            clock: TrustedClock::new(&holdings.data),
+            position: JournalPosition::START,
+            _lock: lock,
+        })
     }
 
-    /// Brings the whole tree up to date. Whether to go on is told by `tell`.
+    /// Brings the whole tree up to date. `tell` returns whether to continue.
     pub fn bring_up_to_date(
         &mut self,
         holdings: &Holdings,
-        tell: &mut TellPlain<'_>,
+        tell: &mut PlainTreeCallback<'_>,
     ) -> Result<bool, ArchiveError> {
-        // What happens from here on is in the journal behind this.
+        // Later changes are in the journal after this position.
         self.position = holdings.records.position()?;
         let mut after = String::new();
         loop {
-            let page = holdings.list(&after, PAGE)?;
+            let page = holdings.list(&after, TREE_PAGE_ITEMS)?;
             let Some(last) = page.last() else { break };
             after.clone_from(&last.path);
-            if !self.lay(holdings, page, tell)? {
+            if !self.update_items(holdings, page, tell)? {
                 return Ok(false);
             }
         }
-        for laid in self.layout.laid() {
+        for laid in self.layout.tree_entries() {
             let laid = laid?;
             let stays = match holdings.item(&laid.path) {
                 Ok(holding) => {
@@ -133,20 +140,24 @@ impl PlainTree {
                 Err(ArchiveError::Unknown { .. }) => false,
                 Err(error) => return Err(error),
             };
-            if !stays && !self.take_away(&laid.folder, laid.part, tell)? {
+            if !stays && !self.remove_item(&laid.folder, laid.part, tell)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Follows the journal from where the tree stands. Whether it has come to its end: the index
-    /// may be behind it.
-    pub fn follow(&mut self, holdings: &Holdings, tell: &mut TellPlain<'_>) -> Result<bool, ArchiveError> {
+    /// Follows the journal from the position of the tree. Returns whether it reached the end: the
+    /// index may lag behind.
+    pub fn follow(
+        &mut self,
+        holdings: &Holdings,
+        tell: &mut PlainTreeCallback<'_>,
+    ) -> Result<bool, ArchiveError> {
         let known = holdings.last_change()?;
         let (mut paths, mut behind) = (Vec::new(), false);
         let reading = Journal::read(&holdings.data, self.position, &mut |told| {
-            if let Told::Entry(entry) = told {
+            if let JournalLine::Entry(entry) = told {
                 if entry.change > known { behind = true } else { paths.push(entry.path) }
             }
             Ok(())
@@ -155,11 +166,11 @@ impl PlainTree {
         paths.dedup();
         for path in paths {
             match holdings.item(&path) {
-                Ok(holding) => drop(self.lay(holdings, vec![holding], tell)?),
-                // Dropped: under which label it lay is known by its path alone.
+                Ok(holding) => drop(self.update_items(holdings, vec![holding], tell)?),
+                // Dropped: its label is no longer known, so find its folders by path.
                 Err(ArchiveError::Unknown { .. }) => {
-                    for LaidItem { folder, part, .. } in self.layout.find(&path)? {
-                        self.take_away(&folder, part, tell)?;
+                    for PlainTreeEntry { folder, part, .. } in self.layout.find(&path)? {
+                        self.remove_item(&folder, part, tell)?;
                     }
                 }
                 Err(error) => return Err(error),
@@ -171,28 +182,28 @@ impl PlainTree {
         Ok(!behind)
     }
 
-    /// How long the journal is by now, as far as the tree follows it.
-    pub fn followed(&self) -> u64 {
+    /// The length of the journal that the tree has followed, in bytes.
+    pub fn followed_bytes(&self) -> u64 {
         self.position.place
     }
 
-    /// Whether an item belongs into the tree.
-    fn is_wanted(&self, holdings: &Holdings, holding: &Holding) -> bool {
-        // Brought in elsewhere, the service would be a second Archive of the same name (clause 2).
+    /// Whether an item belongs in the tree.
+    fn is_wanted(&self, holdings: &Holdings, holding: &HeldItem) -> bool {
+        // Imported elsewhere, the service would be a second Archive of the same name (clause 2).
         if holding.item.labels == holdings.settings.service {
             return false;
         }
         let nobody = IpAddr::from([0, 0, 0, 0]);
-        let open = || holding.item.access.allows(nobody, self.clock.read().wall.seconds());
+        let open = || holding.item.access.allows(nobody, self.clock.unix_seconds());
         holding.state != State::Deleted && (self.options.all || open())
     }
 
-    /// Lays items out that belong here, and takes away those that do not.
-    fn lay(
+    /// Writes the items that belong here and removes those that do not.
+    fn update_items(
         &self,
         holdings: &Holdings,
-        items: Vec<Holding>,
-        tell: &mut TellPlain<'_>,
+        items: Vec<HeldItem>,
+        tell: &mut PlainTreeCallback<'_>,
     ) -> Result<bool, ArchiveError> {
         let mut written = Vec::new();
         for holding in items {
@@ -201,11 +212,11 @@ impl PlainTree {
             if !wanted || leads_away {
                 for part in TreePart::ALL {
                     let folder = self.layout.folder(&holding, part);
-                    if self.layout.is_laid(&folder) && !self.take_away(&folder, part, tell)? {
+                    if self.layout.has_item(&folder) && !self.remove_item(&folder, part, tell)? {
                         return Ok(false);
                     }
                 }
-                if wanted && !tell(&label, PlainChange::LeftOut("it leads to a URL and has no files")) {
+                if wanted && !tell(&label, PlainTreeChange::LeftOut("it leads to a URL and has no files")) {
                     return Ok(false);
                 }
                 continue;
@@ -214,7 +225,9 @@ impl PlainTree {
                 match self.layout.write(holdings, &holding, part) {
                     Ok(None) => {}
                     Ok(Some(item)) => written.push((label.clone(), item)),
-                    Err(error) if !tell(&label, PlainChange::Failed(error.to_string())) => return Ok(false),
+                    Err(error) if !tell(&label, PlainTreeChange::Failed(error.to_string())) => {
+                        return Ok(false);
+                    }
                     Err(_) => {}
                 }
             }
@@ -227,8 +240,8 @@ impl PlainTree {
 
     fn put_in_place(
         &self,
-        written: Vec<(String, layout::WrittenItem)>,
-        tell: &mut TellPlain<'_>,
+        written: Vec<(String, layout::StagedTreeItem)>,
+        tell: &mut PlainTreeCallback<'_>,
     ) -> Result<bool, ArchiveError> {
         if written.is_empty() {
             return Ok(true);
@@ -236,10 +249,10 @@ impl PlainTree {
         self.layout.sync()?;
         for (label, item) in written {
             let change = match self.layout.put_in_place(&item) {
-                // The item is told of.
+                // Reported with its item.
                 Ok(()) if item.part == TreePart::Metadata => continue,
-                Ok(()) => PlainChange::Laid { files: item.files, bytes: item.bytes },
-                Err(error) => PlainChange::Failed(error.to_string()),
+                Ok(()) => PlainTreeChange::Laid { files: item.files, bytes: item.bytes },
+                Err(error) => PlainTreeChange::Failed(error.to_string()),
             };
             if !tell(&label, change) {
                 return Ok(false);
@@ -248,13 +261,22 @@ impl PlainTree {
         Ok(true)
     }
 
-    fn take_away(
+    fn remove_item(
         &self,
         folder: &Path,
         part: TreePart,
-        tell: &mut TellPlain<'_>,
+        tell: &mut PlainTreeCallback<'_>,
     ) -> Result<bool, ArchiveError> {
-        self.layout.take_away(folder)?;
-        Ok(part == TreePart::Metadata || tell(&folder.to_string_lossy(), PlainChange::Removed))
+        self.layout.remove_entry(folder)?;
+        Ok(part == TreePart::Metadata || tell(&folder.to_string_lossy(), PlainTreeChange::Removed))
     }
+}
+
+/// Atomic: a truncated marker would look like that of another Archive.
+fn write_marker(marker: &Path, text: &str) -> Result<(), ArchiveError> {
+    let aside = marker.with_extension("new");
+    let mut file = fs::File::create(&aside).map_err(ArchiveError::io("create", &aside))?;
+    file.write_all(text.as_bytes()).map_err(ArchiveError::io("write", &aside))?;
+    file.sync_all().map_err(ArchiveError::io("sync", &aside))?;
+    fs::rename(&aside, marker).map_err(ArchiveError::io("put in its place", marker))
 }

@@ -1,23 +1,23 @@
 //! What a server asks of programs: `robots.txt` (RFC 9309).
 
 /// As many rules as are read.
-const MAX_RULES: usize = 10_000;
+const MAX_ROBOTS_RULES: usize = 10_000;
 
 /// The rules of a server. Without any, everything may be asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RobotsTxt {
-    groups: Vec<Group>,
+    groups: Vec<RobotsGroup>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Group {
+struct RobotsGroup {
     /// Whom it is for, in lower case.
     agents: Vec<String>,
-    rules: Vec<Rule>,
+    rules: Vec<RobotsRule>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
+struct RobotsRule {
     allow: bool,
     pattern: String,
 }
@@ -27,7 +27,7 @@ impl RobotsTxt {
     pub fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<RobotsGroup> = Vec::new();
         let mut rules = 0;
         for line in text.split(['\n', '\r']) {
             let line = line.split('#').next().unwrap_or_default();
@@ -39,18 +39,18 @@ impl RobotsTxt {
                     rules += 1;
                     match groups.last_mut().filter(|group| group.rules.is_empty()) {
                         Some(group) => group.agents.push(agent),
-                        None => groups.push(Group { agents: vec![agent], rules: Vec::new() }),
+                        None => groups.push(RobotsGroup { agents: vec![agent], rules: Vec::new() }),
                     }
                 }
                 "allow" | "disallow" => {
                     rules += 1;
                     if let Some(group) = groups.last_mut() {
-                        group.rules.push(Rule { allow: name == "allow", pattern: value.to_owned() });
+                        group.rules.push(RobotsRule { allow: name == "allow", pattern: value.to_owned() });
                     }
                 }
                 _ => {}
             }
-            if rules >= MAX_RULES {
+            if rules >= MAX_ROBOTS_RULES {
                 break;
             }
         }
@@ -63,16 +63,16 @@ impl RobotsTxt {
         let agent = agent.to_ascii_lowercase();
         let mut own = self.groups.iter().filter(|group| group.agents.contains(&agent)).peekable();
         let all = self.groups.iter().filter(|group| group.agents.iter().any(|agent| agent == "*"));
-        let groups: Vec<&Group> = if own.peek().is_some() { own.collect() } else { all.collect() };
+        let groups: Vec<&RobotsGroup> = if own.peek().is_some() { own.collect() } else { all.collect() };
         let rules = groups.into_iter().flat_map(|group| &group.rules);
-        let fitting = rules.filter(|rule| !rule.pattern.is_empty() && fits(&rule.pattern, path));
+        let fitting = rules.filter(|rule| !rule.pattern.is_empty() && pattern_matches(&rule.pattern, path));
         fitting.max_by_key(|rule| (rule.pattern.len(), rule.allow)).is_none_or(|rule| rule.allow)
     }
 }
 
 /// Whether a pattern fits the beginning of a path; `*` is anything, `$` at its end the end. In time
 /// that grows with the product of both lengths, at most.
-fn fits(pattern: &str, path: &str) -> bool {
+fn pattern_matches(pattern: &str, path: &str) -> bool {
     let (pattern, whole) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),
         None => (pattern, false),
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn it_is_bounded() {
-        let many = "user-agent: *\n".repeat(3 * MAX_RULES);
+        let many = "user-agent: *\n".repeat(3 * MAX_ROBOTS_RULES);
         let groups = RobotsTxt::parse(many.as_bytes()).groups;
-        assert!(groups.iter().map(|group| group.agents.len()).sum::<usize>() <= MAX_RULES);
+        assert!(groups.iter().map(|group| group.agents.len()).sum::<usize>() <= MAX_ROBOTS_RULES);
         // Neither stars nor repetitions make it slow.
-        assert!(!fits(&format!("/{}b$", "*a".repeat(1000)), &format!("/{}", "a".repeat(10_000))));
+        assert!(!pattern_matches(&format!("/{}b$", "*a".repeat(1000)), &format!("/{}", "a".repeat(10_000))));
     }
 }

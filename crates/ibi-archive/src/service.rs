@@ -1,27 +1,23 @@
-//! The Archive service: what an Archive does on line, apart from HTTP itself.
+//! The Archive service: everything an Archive does online, except HTTP itself.
 //!
-//! [`Desk`] is where requests come in: readers for those who ask, one writer for those who change something. [`answer`]
-//! answers resolvers (clause 3.4); [`UrlKeys`] and [`Statistics`] count what was asked for; [`Drafts`] and [`Tokens`] serve
-//! those who deposit; [`borrow`] lets commands on the same folder work while it is on line.
+//! [`answer`] responds to resolvers (clause 3.4). [`AckKeys`] and [`Statistics`] count usage.
+//! [`DraftStore`] and [`ServiceTokens`] serve depositors. All requests go through
+//! [`crate::engine::ArchiveEngine`].
 
+mod ack_keys;
 pub mod address;
 pub mod answer;
-pub mod borrow;
-mod counted;
-mod described;
-mod desk;
 mod drafts;
-mod keys;
-pub mod online;
+mod item_patch;
+pub mod registration;
 mod robots;
 mod statistics;
+mod statistics_report;
 mod tokens;
 
-pub use counted::{Counts, Day, counted_as};
-pub use described::Described;
-pub(crate) use desk::is_temporary;
-pub use desk::{Desk, Reader};
-pub use drafts::{Draft, DraftFile, Drafts};
-pub use keys::UrlKeys;
-pub use statistics::{Client, Statistics, What};
-pub use tokens::{Role, Token, Tokens, tokens};
+pub use ack_keys::AckKeys;
+pub use drafts::{DraftFile, DraftQuota, DraftRecord, DraftStore};
+pub use item_patch::ItemPatch;
+pub use statistics::{Statistics, StatisticsClient, StatisticsEvent};
+pub use statistics_report::{StatisticsDay, StatisticsReport, statistics_subject};
+pub use tokens::{ServiceRole, ServiceToken, ServiceTokens, check_operator_name, open_tokens};

@@ -1,4 +1,4 @@
-//! Deposits from a table: one row an item (`docs/formats/table.md`).
+//! Deposits from a table, one item per row (`docs/formats/table.md`).
 
 mod columns;
 
@@ -8,75 +8,75 @@ use std::io::{BufRead as _, BufReader, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
 use ibi_store::digests::hex;
-use ibi_store::ocfl::logical;
+use ibi_store::ocfl::logical_path;
 use sha2::{Digest as _, Sha256};
 
 use crate::ArchiveError;
-use crate::access::Access;
+use crate::access::AccessRule;
 use crate::archive::{Archive, Holdings};
-use crate::commit::Prepared;
-use crate::deposit::{Draft, Origin, Source, titled, told_dates};
-use crate::rules;
-use columns::Columns;
+use crate::change_rules;
+use crate::deposit::{DepositRequest, DepositSource, SourceKind, title_only_metadata, told_dates};
+use crate::prepared_change::PreparedChange;
+use columns::TableHeading;
 
-/// So many staged bytes are committed at the latest.
-const LARGE: u64 = 256 << 20;
+/// Commit the batch once this many bytes are staged.
+const MAX_STAGED_BYTES: u64 = 256 << 20;
 
-/// What became of a row.
+/// The result for a row.
 #[derive(Debug)]
-pub struct Report {
-    /// The line of the table where it begins; the heading is line 1.
+pub struct TableRowReport {
+    /// Its first line in the table; the heading is line 1.
     pub line: u64,
-    /// What it says to deposit.
+    /// The file or folder that it names.
     pub file: String,
-    /// What was done.
-    pub outcome: Outcome,
+    /// The outcome.
+    pub outcome: TableRowOutcome,
 }
 
-/// What was done with a row.
+/// The outcome for a row.
 #[derive(Debug)]
-pub enum Outcome {
-    /// It is an item now: the path of its object.
+pub enum TableRowOutcome {
+    /// Deposited as a new item: the path of its object.
     Deposited(String),
-    /// It was an item already, since an earlier run.
+    /// Already deposited by an earlier run.
     Already(String),
-    /// It would be deposited.
+    /// Dry run: it would be deposited.
     Right,
-    /// It cannot be.
+    /// It cannot be deposited.
     Refused(ArchiveError),
 }
 
-/// Told of each row, in order, when what was done with it is safe; says whether to go on.
-pub type Tell<'a> = dyn FnMut(&Holdings, Report) -> bool + 'a;
+/// Called for each row, in order, once its outcome is durable. Returns whether to continue.
+pub type TableRowCallback<'a> = dyn FnMut(&Holdings, TableRowReport) -> bool + 'a;
 
 /// A table to deposit from.
-pub struct Table {
+pub struct DepositTable {
     path: PathBuf,
     folder: PathBuf,
-    columns: Columns,
+    columns: TableHeading,
     rows: csv::Reader<BufReader<File>>,
-    /// How often each row was there already: rows may be equal on purpose.
+    /// How often each row occurred so far: equal rows may be intended.
     seen: HashMap<[u8; 32], u32>,
     length: u64,
-    /// What is to be added to the reader's line numbers: it counts the end of a line, where that is CR LF, to the next.
+    /// Correction of the reader's line numbers: it counts the end of a CR LF line to the next line.
     behind: u64,
 }
 
 /// A row that can be deposited.
-struct Row {
+struct TableRow {
     file: String,
     key: String,
     values: Vec<String>,
 }
 
-impl Row {
-    /// What spreadsheets leave at the end.
+impl TableRow {
+    /// Spreadsheets leave such rows at the end.
     fn is_empty(&self) -> bool {
         self.values.iter().all(String::is_empty)
     }
 }
 
-impl Table {
+impl DepositTable {
     /// Opens a table and reads its heading.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let wrong = |what: String| ArchiveError::Table { path: path.to_owned(), what };
@@ -94,24 +94,24 @@ impl Table {
             csv::ErrorKind::Utf8 { .. } => wrong("it is not UTF-8: save it as CSV UTF-8".to_owned()),
             _ => wrong(error.to_string()),
         })?;
-        let columns = Columns::of(headers.iter()).map_err(wrong)?;
+        let columns = TableHeading::of(headers.iter()).map_err(wrong)?;
         let folder = path.canonicalize().map_err(failed())?.parent().map(Path::to_owned).unwrap_or_default();
         Ok(Self { path: path.to_owned(), folder, columns, rows, seen: HashMap::new(), length, behind })
     }
 
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The next row, with its line.
-    fn next(&mut self) -> Option<(u64, Result<Row, ArchiveError>)> {
+    /// The next row, with its line number.
+    fn next_row(&mut self) -> Option<(u64, Result<TableRow, ArchiveError>)> {
         let mut record = csv::StringRecord::new();
         match self.rows.read_record(&mut record) {
             Ok(false) => None,
             Ok(true) => {
                 let line = record.position().map_or(0, csv::Position::line) + self.behind;
-                Some((line, self.row(&record)))
+                Some((line, self.parse_row(&record)))
             }
             Err(error) => {
                 let line = error.position().map_or(0, csv::Position::line) + self.behind;
@@ -126,7 +126,7 @@ impl Table {
         }
     }
 
-    /// Whether a row that runs to the end of the table does so because of a quotation mark without its pair.
+    /// Whether a row extends to the end of the table because a quotation mark is not closed.
     fn is_unclosed(&self, record: &csv::StringRecord) -> Result<bool, ArchiveError> {
         if self.rows.position().byte() < self.length {
             return Ok(false);
@@ -142,7 +142,7 @@ impl Table {
         Ok(odd)
     }
 
-    fn row(&mut self, record: &csv::StringRecord) -> Result<Row, ArchiveError> {
+    fn parse_row(&mut self, record: &csv::StringRecord) -> Result<TableRow, ArchiveError> {
         let values: Vec<String> = record.iter().map(|value| value.trim().to_owned()).collect();
         if values.len() != self.columns.len() {
             let what = format!("it has {} fields, and the heading has {}", values.len(), self.columns.len());
@@ -164,8 +164,8 @@ impl Table {
         }
         let mut hash = Sha256::new();
         let folder = self.folder.as_os_str().as_encoded_bytes();
-        // In the order of their names, so that columns may be moved.
-        let fields = self.columns.named(&values).into_iter().flat_map(|(name, value)| [name, value]);
+        // In the order of the column names, so that columns can be reordered.
+        let fields = self.columns.named_values(&values).into_iter().flat_map(|(name, value)| [name, value]);
         for part in std::iter::once(folder).chain(fields.map(str::as_bytes)) {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
@@ -174,11 +174,11 @@ impl Table {
         let before = self.seen.entry(digest).or_insert(0);
         *before += 1;
         let name = hex(&digest[..16]);
-        Ok(Row { file, key: format!("table:{name}:{before}"), values })
+        Ok(TableRow { file, key: format!("table:{name}:{before}"), values })
     }
 }
 
-/// Excel writes semicolons where the comma is decimal.
+/// Excel writes semicolons in locales with a decimal comma.
 fn delimiter(heading: &[u8]) -> u8 {
     let count = |wanted: u8| heading.iter().filter(|&&byte| byte == wanted).count();
     [b',', b';', b'\t']
@@ -188,88 +188,96 @@ fn delimiter(heading: &[u8]) -> u8 {
 }
 
 impl Archive {
-    /// Deposits the rows of a table. Rows that an earlier, interrupted run deposited are not deposited again. `dry` only
-    /// looks whether they could be.
+    /// Deposits the rows of a table. Resumes an interrupted run: rows that were already deposited
+    /// are skipped. `dry` only checks whether they could be deposited.
     pub fn deposit_table(
         &mut self,
-        table: &mut Table,
+        table: &mut DepositTable,
         dry: bool,
         by: &str,
         progress: &dyn Fn(u64),
-        report: &mut Tell<'_>,
+        report: &mut TableRowCallback<'_>,
     ) -> Result<(), ArchiveError> {
-        let batch = if dry { 1 } else { self.batch()? };
-        let mut waiting = Waiting::default();
-        while let Some((line, row)) = table.next() {
+        let batch = if dry { 1 } else { self.batch_size()? };
+        let mut waiting = PendingRows::default();
+        while let Some((line, row)) = table.next_row() {
             let place = table.rows.position().byte();
             let file = row.as_ref().map_or(String::new(), |row| row.file.clone());
-            if row.as_ref().is_ok_and(Row::is_empty) {
+            if row.as_ref().is_ok_and(TableRow::is_empty) {
                 continue;
             }
-            let outcome = row.and_then(|row| self.take_row(table, &row, dry, by));
+            let outcome = row.and_then(|row| self.stage_row(table, &row, dry, by));
             waiting.rows.push((
                 line,
                 file,
-                outcome.unwrap_or_else(|error| Taken::Done(Outcome::Refused(error))),
+                outcome.unwrap_or_else(|error| TableRowStep::Done(TableRowOutcome::Refused(error))),
             ));
-            waiting.count();
-            let full = waiting.staged >= batch || waiting.bytes >= LARGE || waiting.rows.len() >= 4 * batch;
-            if full && !self.finish_rows(&mut waiting, report) {
-                return self.not_stopped();
+            waiting.count_last_row();
+            let full = waiting.staged >= batch
+                || waiting.bytes >= MAX_STAGED_BYTES
+                || waiting.rows.len() >= 4 * batch;
+            if full && !self.commit_rows(&mut waiting, report) {
+                return self.check_not_stopped();
             }
             progress(place);
         }
-        self.finish_rows(&mut waiting, report);
-        self.not_stopped()
+        self.commit_rows(&mut waiting, report);
+        self.check_not_stopped()
     }
 
-    /// Rows that failed with the disk are no fault of the table.
-    fn not_stopped(&self) -> Result<(), ArchiveError> {
+    /// Rows that failed because of the disk are not faults of the table.
+    fn check_not_stopped(&self) -> Result<(), ArchiveError> {
         if self.stopped { Err(ArchiveError::Stopped) } else { Ok(()) }
     }
 
-    fn take_row(&mut self, table: &Table, row: &Row, dry: bool, by: &str) -> Result<Taken, ArchiveError> {
-        if let Some(path) = self.holdings.records.made_by(&row.key)? {
-            return Ok(Taken::Done(Outcome::Already(path)));
+    fn stage_row(
+        &mut self,
+        table: &DepositTable,
+        row: &TableRow,
+        dry: bool,
+        by: &str,
+    ) -> Result<TableRowStep, ArchiveError> {
+        if let Some(path) = self.holdings.records.by_request(&row.key)? {
+            return Ok(TableRowStep::Done(TableRowOutcome::Already(path)));
         }
         let draft = table.columns.draft(&row.values, row.key.clone(), by).map_err(ArchiveError::Value)?;
         let source = match row.file.as_str() {
-            "" => Source::nothing(),
-            file => Source::at(&table.folder.join(file))?,
+            "" => DepositSource::empty(),
+            file => DepositSource::at(&table.folder.join(file))?,
         };
-        let draft = with_metadata(draft, &source)?;
+        let draft = fill_from_source(draft, &source)?;
         if dry {
             self.check_draft(&source, &draft)?;
-            return Ok(Taken::Done(Outcome::Right));
+            return Ok(TableRowStep::Done(TableRowOutcome::Right));
         }
         let staged = self.stage(&source, None, &|_| ())?;
-        Ok(Taken::Staged(Box::new(self.prepare_deposit(staged, draft)?), source.size()))
+        Ok(TableRowStep::Staged(Box::new(self.prepare_deposit(staged, draft)?), source.size()))
     }
 
-    /// Whether a deposit would be admitted, as far as that can be told without doing it.
-    pub fn check_draft(&self, source: &Source, draft: &Draft) -> Result<(), ArchiveError> {
+    /// Whether a deposit would be accepted, as far as can be known without doing it.
+    pub fn check_draft(&self, source: &DepositSource, draft: &DepositRequest) -> Result<(), ArchiveError> {
         for file in source.files() {
-            logical(file.name()).map_err(|error| ArchiveError::Name {
+            logical_path(file.name()).map_err(|error| ArchiveError::Name {
                 name: String::from_utf8_lossy(file.name()).escape_debug().to_string(),
                 error,
             })?;
-            file.try_it()?;
+            file.verify_readable()?;
         }
         let (labels, _) = self.given_labels(draft)?;
         let metadata = self.given_metadata_labels(draft)?;
         told_dates(draft, self.now())?;
-        rules::check_draft(&self.holdings, draft, &labels.unwrap_or_default(), &metadata, source)
+        change_rules::check_draft(&self.holdings, draft, &labels.unwrap_or_default(), &metadata, source)
     }
 
-    /// Commits the rows that wait, and tells of each. Whether to go on.
-    fn finish_rows(&mut self, waiting: &mut Waiting, report: &mut Tell<'_>) -> bool {
-        let Waiting { rows, .. } = std::mem::take(waiting);
+    /// Commits the pending rows and reports each. Returns whether to continue.
+    fn commit_rows(&mut self, waiting: &mut PendingRows, report: &mut TableRowCallback<'_>) -> bool {
+        let PendingRows { rows, .. } = std::mem::take(waiting);
         let mut staged = Vec::new();
         let mut told = Vec::new();
         for (line, file, taken) in rows {
             let outcome = match taken {
-                Taken::Done(outcome) => Some(outcome),
-                Taken::Staged(change, _) => {
+                TableRowStep::Done(outcome) => Some(outcome),
+                TableRowStep::Staged(change, _) => {
                     staged.push(*change);
                     None
                 }
@@ -279,59 +287,65 @@ impl Archive {
         let mut results = self.commit(staged).into_iter();
         told.into_iter().all(|(line, file, outcome)| {
             let outcome = outcome.or_else(|| {
-                results.next().map(|result| result.map_or_else(Outcome::Refused, Outcome::Deposited))
+                results
+                    .next()
+                    .map(|result| result.map_or_else(TableRowOutcome::Refused, TableRowOutcome::Deposited))
             });
-            outcome.is_none_or(|outcome| report(&self.holdings, Report { line, file, outcome }))
+            outcome.is_none_or(|outcome| report(&self.holdings, TableRowReport { line, file, outcome }))
         }) && !self.stopped
     }
 }
 
-/// Rows that were read and not told of yet.
+/// Rows that were read but not reported yet.
 #[derive(Default)]
-struct Waiting {
-    rows: Vec<(u64, String, Taken)>,
+struct PendingRows {
+    rows: Vec<(u64, String, TableRowStep)>,
     staged: usize,
     bytes: u64,
 }
 
-impl Waiting {
-    fn count(&mut self) {
-        if let Some((_, _, Taken::Staged(_, bytes))) = self.rows.last() {
+impl PendingRows {
+    fn count_last_row(&mut self) {
+        if let Some((_, _, TableRowStep::Staged(_, bytes))) = self.rows.last() {
             self.staged += 1;
             self.bytes += bytes;
         }
     }
 }
 
-enum Taken {
-    Done(Outcome),
-    Staged(Box<Prepared>, u64),
+enum TableRowStep {
+    Done(TableRowOutcome),
+    Staged(Box<PreparedChange>, u64),
 }
 
-/// What is not said is taken from the bag, if it is one of ours; the title, from the name of the file.
-pub fn with_metadata(mut draft: Draft, source: &Source) -> Result<Draft, ArchiveError> {
+/// Fills unset fields from the source, if it is a bag of ours; the title defaults to the name of
+/// the file.
+pub fn fill_from_source(
+    mut draft: DepositRequest,
+    source: &DepositSource,
+) -> Result<DepositRequest, ArchiveError> {
     if draft.metadata.statements().is_empty() {
         draft.metadata = match source.metadata() {
             Some(metadata) => metadata.clone(),
-            // What has no file has no name; a URL is one.
-            None if source.origin() == Origin::Nothing => match &draft.url {
-                Some(url) => titled(url.as_str())?,
+            // Without a file there is no name; the URL serves as the title.
+            None if source.origin() == SourceKind::Nothing => match &draft.url {
+                Some(url) => title_only_metadata(url.as_str())?,
                 None => return Err(ArchiveError::EmptyRecord),
             },
             None => source.default_metadata()?,
         };
     }
-    if let Some(item) = source.described() {
+    if let Some(item) = source.bag_description() {
         draft.language = draft.language.or(item.language);
         draft.target = draft.target.or_else(|| item.target.clone());
         draft.url = draft.url.or_else(|| item.url.clone());
-        // What was closed does not become public by being carried about.
-        if draft.access == Access::Public {
+        // A restricted item must not become public by export and deposit.
+        if draft.access == AccessRule::Public {
             draft.access = item.access.clone();
         }
-        // Brought in under the label that it had, it is the same item: its metadata keep their
-        // label, and its dates stay.
-        if draft.labels.iter().any(|label| item.labels.have(label)) && draft.metadata_labels.is_empty() {
+        // Deposited under its own label, it is the same item: its metadata keeps its label, and the
+        // dates stay.
+        if draft.labels.iter().any(|label| item.labels.has_label(label)) && draft.metadata_labels.is_empty() {
             draft.metadata_labels = item.metadata.iter().map(str::to_owned).collect();
             if draft.created.is_none() && draft.updated.is_none() {
                 draft.created = Some(item.created.clone()).filter(|date| !date.is_empty());

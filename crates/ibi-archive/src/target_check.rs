@@ -8,33 +8,33 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{Method, StatusCode, header};
-use ibi_http::outgoing::{AskError, GuardedAnswer, GuardedClient};
+use ibi_http::outgoing::{GuardedClient, GuardedResponse, HttpClientError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::ArchiveError;
-use crate::archive::{Holdings, whole_second};
+use crate::archive::{Holdings, current_second};
 use crate::keep::State;
-use crate::mint::clock::SystemClock;
 use crate::robots_txt::RobotsTxt;
 use crate::target_url::TargetUrl;
+use ibi_mint::clock::SystemClock;
 
-pub use progress::CheckProgress;
+pub use progress::TargetCheckProgress;
 
 /// What the check calls itself, to servers and in their `robots.txt`.
 pub const CHECKER_NAME: &str = "ibi-links-check";
 
 /// Servers that are asked at a time.
-const MAX_SERVERS_AT_ONCE: usize = 4;
+const MAX_CONCURRENT_SERVERS: usize = 4;
 
 /// Bytes of a page that are read, and of a `robots.txt` (RFC 9309 2.5 wants 500 KiB at least).
-const MAX_PAGE_BYTES: usize = 1 << 10;
+const MAX_TARGET_PAGE_BYTES: usize = 1 << 10;
 const MAX_ROBOTS_BYTES: usize = 512 << 10;
 
 /// Items that are listed at a time.
-const ITEMS_PER_STEP: usize = 1000;
+const TARGET_PAGE_ITEMS: usize = 1000;
 
 /// What became of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ pub struct CheckedTarget {
 
 /// How to check.
 #[derive(Debug, Clone)]
-pub struct CheckOptions {
+pub struct TargetCheckOptions {
     /// Between two requests to one server.
     pub pause: Duration,
     /// How long an answer is waited for.
@@ -93,24 +93,24 @@ pub struct CheckOptions {
 }
 
 /// An item and where it leads.
-type Target = (String, TargetUrl);
+type ItemTarget = (String, TargetUrl);
 
 /// The targets of all items that were not removed, by server, without those that were checked
 /// already.
-fn targets(
+fn unchecked_targets(
     holdings: &Holdings,
-    progress: &CheckProgress,
-) -> Result<BTreeMap<String, Vec<Target>>, ArchiveError> {
-    let mut targets: BTreeMap<String, Vec<Target>> = BTreeMap::new();
+    progress: &TargetCheckProgress,
+) -> Result<BTreeMap<String, Vec<ItemTarget>>, ArchiveError> {
+    let mut targets: BTreeMap<String, Vec<ItemTarget>> = BTreeMap::new();
     let mut after = String::new();
     loop {
-        let items = holdings.list(&after, ITEMS_PER_STEP)?;
+        let items = holdings.list(&after, TARGET_PAGE_ITEMS)?;
         let Some(last) = items.last() else { return Ok(targets) };
         after.clone_from(&last.path);
         for holding in items.iter().filter(|holding| holding.state != State::Deleted) {
             let Some(url) = &holding.item.url else { continue };
             let item = holding.item.labels.primary();
-            if !progress.has(item, url.as_str()) {
+            if !progress.is_already_checked(item, url.as_str()) {
                 targets.entry(url.server()).or_default().push((item.to_owned(), url.clone()));
             }
         }
@@ -121,18 +121,18 @@ fn targets(
 /// checked.
 pub async fn check_targets(
     holdings: &Holdings,
-    options: &CheckOptions,
-    progress: &mut CheckProgress,
+    options: &TargetCheckOptions,
+    progress: &mut TargetCheckProgress,
     tell: &mut dyn FnMut(&CheckedTarget) -> bool,
 ) -> Result<bool, ArchiveError> {
     let user_agent = format!("{CHECKER_NAME}/{}", env!("CARGO_PKG_VERSION"));
     let client = GuardedClient::new(options.timeout, &user_agent, options.allow_private)
         .map_err(|error| ArchiveError::Value(error.to_string()))?;
-    let mut waiting = targets(holdings, progress)?.into_values();
+    let mut waiting = unchecked_targets(holdings, progress)?.into_values();
     let (give, mut checked) = mpsc::channel(64);
     let mut servers = JoinSet::new();
     let mut begin = |servers: &mut JoinSet<()>| {
-        while servers.len() < MAX_SERVERS_AT_ONCE
+        while servers.len() < MAX_CONCURRENT_SERVERS
             && let Some(targets) = waiting.next()
         {
             servers.spawn(check_server(client.clone(), targets, options.pause, give.clone()));
@@ -143,7 +143,7 @@ pub async fn check_targets(
     while !is_done {
         tokio::select! {
             Some(target) = checked.recv() => {
-                progress.note(&target)?;
+                progress.append_result(&target)?;
                 if !tell(&target) {
                     return Ok(false);
                 }
@@ -152,34 +152,36 @@ pub async fn check_targets(
         }
     }
     while let Ok(target) = checked.try_recv() {
-        progress.note(&target)?;
+        progress.append_result(&target)?;
         if !tell(&target) {
             return Ok(false);
         }
     }
-    progress.end()?;
+    progress.delete_progress_file()?;
     Ok(true)
 }
 
 /// Checks the targets on one server, one after the other.
 async fn check_server(
     client: GuardedClient,
-    targets: Vec<Target>,
+    targets: Vec<ItemTarget>,
     pause: Duration,
     give: mpsc::Sender<CheckedTarget>,
 ) {
     let Some((_, first)) = targets.first() else { return };
-    let robots = robots_of(&client, first).await;
+    let robots = fetch_robots(&client, first).await;
     let mut busy = None;
     for (item, url) in targets {
         let checked = match &busy {
             _ if !robots.allows(CHECKER_NAME, &url.path_and_query()) => {
-                skipped(item, &url, None, "its robots.txt asks not to")
+                skipped_target(item, &url, None, "its robots.txt asks not to")
             }
-            Some(status) => skipped(item, &url, Some(*status), "its server asked to be left alone for now"),
+            Some(status) => {
+                skipped_target(item, &url, Some(*status), "its server asked to be left alone for now")
+            }
             None => {
                 sleep(pause).await;
-                check_one(&client, item, &url, pause).await
+                check_target_url(&client, item, &url, pause).await
             }
         };
         if checked.status == Some(StatusCode::TOO_MANY_REQUESTS.as_u16()) {
@@ -191,30 +193,34 @@ async fn check_server(
     }
 }
 
-/// What a server asks of programs. Where there is nothing to read, nothing is asked: what is
-/// checked here is one page that an item names, and a server that fails is to be told of (RFC 9309
-/// 2.3.1 is for those who follow links).
-async fn robots_of(client: &GuardedClient, url: &TargetUrl) -> RobotsTxt {
+/// The rules of a server. If there is nothing to read, there are no rules: the check requests one
+/// page that an item names, and a failing server must be reported (RFC 9309 2.3.1 is for crawlers).
+async fn fetch_robots(client: &GuardedClient, url: &TargetUrl) -> RobotsTxt {
     let scheme = if url.is_secure() { "https" } else { "http" };
     let robots = format!("{scheme}://{}/robots.txt", url.authority());
-    match client.ask(Method::GET, &robots, MAX_ROBOTS_BYTES).await {
+    match client.fetch_prefix(Method::GET, &robots, MAX_ROBOTS_BYTES).await {
         Ok(answer) if answer.status.is_success() => RobotsTxt::parse(&answer.body),
         _ => RobotsTxt::default(),
     }
 }
 
-async fn check_one(client: &GuardedClient, item: String, url: &TargetUrl, pause: Duration) -> CheckedTarget {
-    let mut answer = client.ask(Method::HEAD, url.as_str(), 0).await;
-    // Not every service answers HEAD as it answers GET. Who has had enough is not asked again.
-    let again = !answer.as_ref().is_ok_and(|answer| is_there(answer.status) || is_busy(answer.status));
+async fn check_target_url(
+    client: &GuardedClient,
+    item: String,
+    url: &TargetUrl,
+    pause: Duration,
+) -> CheckedTarget {
+    let mut answer = client.fetch_prefix(Method::HEAD, url.as_str(), 0).await;
+    // Some services answer HEAD differently from GET. An overloaded server is not asked again.
+    let again = !answer.as_ref().is_ok_and(|answer| is_reachable(answer.status) || is_busy(answer.status));
     if again {
         sleep(pause).await;
-        answer = client.ask(Method::GET, url.as_str(), MAX_PAGE_BYTES).await;
+        answer = client.fetch_prefix(Method::GET, url.as_str(), MAX_TARGET_PAGE_BYTES).await;
     }
-    judged(item, url, answer)
+    checked_target(item, url, answer)
 }
 
-fn is_there(status: StatusCode) -> bool {
+fn is_reachable(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }
 
@@ -222,10 +228,14 @@ fn is_busy(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS
 }
 
-fn judged(item: String, url: &TargetUrl, answer: Result<GuardedAnswer, AskError>) -> CheckedTarget {
+fn checked_target(
+    item: String,
+    url: &TargetUrl,
+    answer: Result<GuardedResponse, HttpClientError>,
+) -> CheckedTarget {
     let (outcome, status, note) = match answer {
         Err(error) => (TargetOutcome::Failed, None, Some(error.to_string())),
-        Ok(GuardedAnswer { status, headers, .. }) => {
+        Ok(GuardedResponse { status, headers, .. }) => {
             let to =
                 headers.get(header::LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
             let outcome = match status {
@@ -240,11 +250,11 @@ fn judged(item: String, url: &TargetUrl, answer: Result<GuardedAnswer, AskError>
     CheckedTarget { item, url: url.as_str().to_owned(), outcome, status, note, time: now() }
 }
 
-fn skipped(item: String, url: &TargetUrl, status: Option<u16>, why: &str) -> CheckedTarget {
+fn skipped_target(item: String, url: &TargetUrl, status: Option<u16>, why: &str) -> CheckedTarget {
     let (url, note) = (url.as_str().to_owned(), Some(why.to_owned()));
     CheckedTarget { item, url, outcome: TargetOutcome::Skipped, status, note, time: now() }
 }
 
 fn now() -> String {
-    whole_second(&SystemClock::new()).to_string()
+    current_second(&SystemClock::new()).to_string()
 }

@@ -1,11 +1,14 @@
-//! The URL that an item leads to instead of to a file: a Web service, or something that is kept
+//! The URL that an item redirects to instead of opening a file: a Web service, or something kept
 //! elsewhere (clause 2.2, D31).
 //!
 //! ```
 //! use ibi_archive::target_url::TargetUrl;
 //!
 //! let url: TargetUrl = "https://maps.library.org.br/wms?service=WMS".parse()?;
-//! assert_eq!(url.with_query("layer=roads"), "https://maps.library.org.br/wms?service=WMS&layer=roads");
+//! assert_eq!(
+//!     url.with_query("layer=roads"),
+//!     "https://maps.library.org.br/wms?service=WMS&layer=roads",
+//! );
 //! assert!("javascript:alert(1)".parse::<TargetUrl>().is_err());
 //! # Ok::<(), ibi_archive::target_url::TargetUrlError>(())
 //! ```
@@ -14,39 +17,40 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
+#[cfg(feature = "web")]
+use ibi_protocol::FilePath;
 use ibi_protocol::persistent::append_query;
 use serde::{Deserialize, Serialize};
 
-/// As many bytes as a target URL may have: what browsers and proxies carry in a header.
+/// The longest target URL: what browsers and proxies accept in a header.
 pub const MAX_TARGET_URL_BYTES: usize = 2048;
 
-/// The longest name of a host (RFC 1035).
+/// The longest host name (RFC 1035).
 const MAX_HOST_BYTES: usize = 253;
 
-/// An absolute http or https URL, without user information, that can stand in a header as it is.
+/// An absolute http or https URL without user information, safe to send in a header as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct TargetUrl(String);
 
 impl TargetUrl {
-    /// The text, as it was given.
+    /// The URL as it was given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is to be asked over TLS.
+    /// Whether the scheme is https.
     pub fn is_secure(&self) -> bool {
         self.0.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
     }
 
-    /// Host and port, as they stand in it.
+    /// Host and port as written.
     pub fn authority(&self) -> &str {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.split(['/', '?', '#']).next().unwrap_or_default()
     }
 
-    /// Host and port with the port always said and the name in lower case: the same for the same
-    /// server.
+    /// Host in lower case with an explicit port: equal for the same server.
     pub fn server(&self) -> String {
         let (host, port) = split_port(self.authority());
         let usual = if self.is_secure() { "443" } else { "80" };
@@ -54,7 +58,7 @@ impl TargetUrl {
         format!("{}:{port}", host.to_ascii_lowercase())
     }
 
-    /// Path and query, as they are asked for: without the fragment, and never empty.
+    /// Path and query for the request: without fragment, never empty.
     pub fn path_and_query(&self) -> String {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         let rest = rest.get(self.authority().len()..).unwrap_or_default();
@@ -62,7 +66,18 @@ impl TargetUrl {
         if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") }
     }
 
-    /// With the pairs of a persistent URL's query that belong to the item, raw (clause 4.1).
+    /// Appends a path: what follows the label in a persistent URL belongs to the target (D31: like
+    /// the *partial* redirects of a PURL server). The target's own query and fragment stay after
+    /// the path.
+    #[cfg(feature = "web")]
+    pub fn below(&self, path: &FilePath) -> Result<Self, TargetUrlError> {
+        let (before, behind) = self.0.split_at(self.0.find(['?', '#']).unwrap_or(self.0.len()));
+        let before = before.strip_suffix('/').unwrap_or(before);
+        // The path begins with a slash, so it cannot change host or port.
+        format!("{before}{}{behind}", crate::url_path::encode_file_path(path)).parse()
+    }
+
+    /// Appends the raw query pairs of the persistent URL that belong to the item (clause 4.1).
     pub fn with_query(&self, pairs: &str) -> String {
         append_query(&self.0, pairs)
     }
@@ -75,8 +90,8 @@ impl FromStr for TargetUrl {
         if text.len() > MAX_TARGET_URL_BYTES {
             return Err(TargetUrlError::TooLong { bytes: text.len() });
         }
-        // RFC 3986 has none of these; a header, a page or another reader may take them for
-        // something else.
+        // RFC 3986 allows none of these. In a header, a page or another parser they could be
+        // misread.
         let is_wrong = |c: &char| !c.is_ascii_graphic() || "\"<>\\^`{|}".contains(*c);
         if let Some((at, character)) = text.chars().enumerate().find(|(_, c)| is_wrong(c)) {
             return Err(TargetUrlError::Character { character, at: at + 1 });
@@ -114,7 +129,7 @@ impl fmt::Display for TargetUrl {
     }
 }
 
-/// Host, with the brackets of an IPv6 address, and port.
+/// Splits into host, with the brackets of an IPv6 address, and port.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     let end = authority.rfind(']').unwrap_or(0);
     match authority.get(end..).and_then(|rest| rest.find(':')) {
@@ -136,30 +151,30 @@ fn is_host(host: &str) -> bool {
     name.len() <= MAX_HOST_BYTES && name.split('.').all(is_label)
 }
 
-/// Why a text cannot be the URL that an item leads to.
+/// Why a text cannot be a target URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetUrlError {
     /// Neither http nor https, or not absolute.
     #[error("a target URL begins with http:// or https://")]
     Scheme,
-    /// A name or a password stands before the host.
+    /// The URL contains a user name or password.
     #[error(
         "a target URL has no user name or password in it: everybody who asks for the item would get them"
     )]
     UserInfo,
-    /// No host, or not one.
+    /// The host is missing or invalid.
     #[error("a target URL names a host, as in https://maps.library.org.br/wms")]
     Host,
-    /// Not a port.
+    /// Invalid port.
     #[error("the port of a target URL is a number from 1 to 65535")]
     Port,
-    /// A character that no URL has.
+    /// A character that is not allowed in a URL.
     #[error("character {at} of the target URL is {character:?}, which no URL has: percent-encode it")]
     Character {
         /// The character.
         character: char,
-        /// The how-manieth it is, from 1.
+        /// Its position, from 1.
         at: usize,
     },
     /// More than [`MAX_TARGET_URL_BYTES`].
@@ -226,7 +241,42 @@ mod tests {
         assert_eq!(path("http://a.br/b/c?x#f"), "/b/c?x");
     }
 
+    #[cfg(feature = "web")]
+    #[test]
+    fn clause_d31_what_follows_the_label_follows_the_target() {
+        let below = |url: &str, path: &str| {
+            let path = FilePath::from_url(path).unwrap().unwrap();
+            url.parse::<TargetUrl>().unwrap().below(&path).map(|url| url.to_string())
+        };
+        for (url, path, to) in [
+            ("http://a.br", "/x", "http://a.br/x"),
+            ("http://a.br/", "x/y/", "http://a.br/x/y/"),
+            ("http://a.br/b", "//x", "http://a.br/b/x"),
+            ("http://a.br/b/?c=/d#e", "/x", "http://a.br/b/x?c=/d#e"),
+            ("http://a.br?c", "/x%3Fy%23z%20%F3", "http://a.br/x%3Fy%23z%20%F3?c"),
+            ("http://a.br", "/@b.br/%5Cb.br", "http://a.br/@b.br/%5Cb.br"),
+        ] {
+            assert_eq!(below(url, path), Ok(to.to_owned()), "{url} {path}");
+        }
+        let long = "x".repeat(MAX_TARGET_URL_BYTES);
+        assert!(matches!(below("http://a.br", &long), Err(TargetUrlError::TooLong { .. })));
+    }
+
     proptest! {
+        #[cfg(feature = "web")]
+        #[test]
+        fn no_path_leads_to_another_server(
+            url in "https?://[a-z]{1,5}(:[1-9][0-9]{0,3})?(/[a-z/]{0,5})?([?][a-z=]{0,4})?(#[a-z]{0,3})?",
+            path in proptest::collection::vec(any::<u8>(), 1..20),
+        ) {
+            let url = url.parse::<TargetUrl>().unwrap();
+            if let Ok(Some(path)) = FilePath::new(&path) {
+                let below = url.below(&path).unwrap();
+                prop_assert_eq!(below.server(), url.server());
+                prop_assert!(below.as_str().bytes().all(|byte| byte.is_ascii_graphic()));
+            }
+        }
+
         #[test]
         fn what_is_read_can_stand_in_a_header(text in "(https?://)?[a-z.@:\\[\\]]{0,12}\\PC{0,12}") {
             if let Ok(url) = text.parse::<TargetUrl>() {

@@ -1,49 +1,55 @@
-//! Updates and removals: new versions of items. Nothing that was deposited is overwritten (clause 2.2).
+//! Updates and removals create new versions of items. Nothing deposited is overwritten (clause
+//! 2.2).
 
+use std::collections::HashSet;
+
+use ibi_store::index::LabelRole;
 use ibi_store::journal::{State, Verb};
-use ibi_store::records::Role;
 
-use crate::access::Access;
-use crate::archive::{Archive, Holding};
-use crate::commit::{Base, Prepared, StagedFile, UnmovedClocks};
-use crate::deposit::{Progress, Source, Staged, check_not_ahead, default_target, spelled_as};
-use crate::dublin_core::{DublinCore, Statement};
-use crate::holders::stand::next_epoch;
-use crate::item::{Item, Removed};
+use crate::ArchiveError;
+use crate::access::AccessRule;
+use crate::archive::{Archive, HeldItem};
+use crate::custody::next_epoch;
+use crate::deposit::{
+    ByteProgress, DepositSource, StagedContent, check_not_future, default_target, resolve_target_name,
+};
+use crate::dublin_core::{DublinCore, MetadataStatement};
+use crate::item::{ItemDescription, ItemRemoval, check_alias_count};
 use crate::language::Language;
 use crate::links::LinkAuthority;
-use crate::object::Object;
-use crate::restate::Restated;
+use crate::object::StoredObject;
+use crate::ownership::LOCAL_OPERATOR;
+use crate::prepared_change::{BaseVersion, PreparedChange, StagedFile, UnmovedClocks};
+use crate::state_change::StateChange;
 use crate::target_url::TargetUrl;
-use crate::{ArchiveError, mint};
 
-/// What is to change; what is not said stays.
+/// The changes of an update. Unset fields stay as they are.
 #[derive(Debug, Clone, Default)]
-pub struct Changes {
-    /// Metadata in the place of all there is.
+pub struct ItemChanges {
+    /// Replaces all metadata.
     pub record: Option<DublinCore>,
-    /// Statements in the place of those of the same elements.
-    pub statements: Vec<Statement>,
-    /// The language; nothing takes it away.
+    /// Replaces the statements of the same elements.
+    pub statements: Vec<MetadataStatement>,
+    /// The language; `Some(None)` clears it.
     pub language: Option<Option<Language>>,
-    /// What it is a translation of, likewise.
+    /// What it is a translation of; `Some(None)` clears it.
     pub translation_of: Option<Option<String>>,
-    /// What it is the next edition of, likewise.
+    /// What it is the next edition of; `Some(None)` clears it.
     pub next_edition_of: Option<Option<String>>,
-    /// The file to open.
+    /// The file that the persistent URL opens.
     pub target: Option<String>,
-    /// Where to lead instead of to files; nothing takes it away.
+    /// A redirect target instead of files; `Some(None)` clears it.
     pub url: Option<Option<TargetUrl>>,
-    /// Who may read it.
-    pub access: Option<Access>,
-    /// More labels that lead to it.
+    /// The access rule of its files.
+    pub access: Option<AccessRule>,
+    /// Aliases to add.
     pub aliases: Vec<String>,
-    /// Whether it may never be handed over from now on.
+    /// Makes the item non-transferable for good.
     pub non_transferable: bool,
 }
 
-impl Changes {
-    /// Whether nothing is to change.
+impl ItemChanges {
+    /// Whether no change is set.
     pub fn is_empty(&self) -> bool {
         let Self {
             record,
@@ -70,117 +76,124 @@ impl Changes {
     }
 }
 
-/// What is said of the version to come.
-struct Next {
-    item: Item,
+/// The description of the next version.
+struct NextVersion {
+    item: ItemDescription,
     metadata: DublinCore,
     target_is_given: bool,
     url_is_given: bool,
 }
 
 impl Archive {
-    /// Prepares a new version of an item; nothing if it would be the same as the last one. Without a source, its files stay.
+    /// Prepares a new version of an item; `None` if it would equal the current one. Without a
+    /// source, the files stay.
     pub fn prepare_update(
         &mut self,
         label: &str,
-        source: Option<&Source>,
-        changes: Changes,
+        source: Option<&DepositSource>,
+        changes: ItemChanges,
         by: &str,
-        progress: Progress<'_>,
-    ) -> Result<Option<Prepared>, ArchiveError> {
-        let (holding, object) = self.to_change(label)?;
-        let next = self.described(&object, changes)?;
+        progress: ByteProgress<'_>,
+    ) -> Result<Option<PreparedChange>, ArchiveError> {
+        let (holding, object) = self.find_changeable(label)?;
+        let next = self.describe_next_version(&object, changes)?;
         let source = source.filter(|source| !source.files().is_empty());
-        let staged = self.stage(source.unwrap_or(&Source::nothing()), Some(&object.inventory), progress)?;
+        let staged =
+            self.stage(source.unwrap_or(&DepositSource::empty()), Some(&object.inventory), progress)?;
         self.new_version((holding, object), next, staged, source.is_none(), by)
     }
 
-    /// Prepares a version of an item that an import made, also of a Copy, with the metadata that
-    /// came after it. Its data stay as they are, and so does their clock (D32).
+    /// Prepares a version of an imported item, also of a Copy, with metadata that was found after
+    /// it. Its data and the clock of its data do not change (D32).
     pub(crate) fn prepare_late_metadata(
         &mut self,
         path: &str,
-        changes: Changes,
+        changes: ItemChanges,
         by: &str,
-    ) -> Result<Option<Prepared>, ArchiveError> {
-        let (holding, object) = self.found(path)?;
+    ) -> Result<Option<PreparedChange>, ArchiveError> {
+        let (holding, object) = self.find_with_object(path)?;
         let data = object.item.data_time().to_owned();
-        let next = self.described(&object, changes)?;
-        let staged = self.stage(&Source::nothing(), Some(&object.inventory), &|_| ())?;
+        let next = self.describe_next_version(&object, changes)?;
+        let staged = self.stage(&DepositSource::empty(), Some(&object.inventory), &|_| ())?;
         let change = self.new_version((holding, object), next, staged, true, by)?;
         Ok(change.map(|change| {
             let unmoved = UnmovedClocks { data: Some(data), ..change.unmoved };
-            Prepared { unmoved, ..change }
+            PreparedChange { unmoved, ..change }
         }))
     }
 
     #[cfg(feature = "web")]
-    /// The same with files that have arrived: all that the new version has.
+    /// Like [`Archive::prepare_update`], with uploaded files as the complete list of files.
     pub(crate) fn prepare_update_uploaded(
         &mut self,
         label: &str,
-        uploads: &[crate::deposit::Upload],
-        changes: Changes,
+        uploads: &[crate::deposit::UploadedFile],
+        changes: ItemChanges,
         by: &str,
-    ) -> Result<Option<Prepared>, ArchiveError> {
-        let (holding, object) = self.to_change(label)?;
-        let next = self.described(&object, changes)?;
+    ) -> Result<Option<PreparedChange>, ArchiveError> {
+        let (holding, object) = self.find_changeable(label)?;
+        let next = self.describe_next_version(&object, changes)?;
         let staged = self.stage_uploads(uploads, Some(&object.inventory))?;
         self.new_version((holding, object), next, staged, false, by)
     }
 
-    /// What is said of the version to come.
-    fn described(&self, object: &Object, changes: Changes) -> Result<Next, ArchiveError> {
-        let minter = mint::look(&self.holdings.data)?;
-        changes.aliases.iter().try_for_each(|alias| check_not_ahead(&minter, alias).map(drop))?;
-        let item = changed(&object.item, &changes);
+    /// Builds the description of the next version.
+    fn describe_next_version(
+        &self,
+        object: &StoredObject,
+        changes: ItemChanges,
+    ) -> Result<NextVersion, ArchiveError> {
+        let minter = ibi_mint::read_state(&self.holdings.data)?;
+        check_alias_count(object.item.aliases.len().saturating_add(changes.aliases.len()))?;
+        changes.aliases.iter().try_for_each(|alias| check_not_future(&minter, alias).map(drop))?;
+        let item = apply_changes(&object.item, &changes);
         let metadata = match changes.record {
             Some(record) => record,
-            None => replaced(&object.metadata, changes.statements)?,
+            None => replace_statements(&object.metadata, changes.statements)?,
         };
         let url_is_given = changes.url.as_ref().is_some_and(Option::is_some);
-        Ok(Next { item, metadata, target_is_given: changes.target.is_some(), url_is_given })
+        Ok(NextVersion { item, metadata, target_is_given: changes.target.is_some(), url_is_given })
     }
 
     fn new_version(
         &self,
-        (holding, object): (Holding, Object),
-        Next { mut item, metadata, target_is_given, url_is_given }: Next,
-        Staged { staging, mut files }: Staged,
+        (holding, object): (HeldItem, StoredObject),
+        NextVersion { mut item, metadata, target_is_given, url_is_given }: NextVersion,
+        StagedContent { staging, mut files }: StagedContent,
         files_stay: bool,
         by: &str,
-    ) -> Result<Option<Prepared>, ArchiveError> {
+    ) -> Result<Option<PreparedChange>, ArchiveError> {
         if files_stay && !url_is_given {
-            files = kept(&object);
+            files = kept_files(&object);
         }
-        // An item opens a file or leads to a URL (clause 2.2): what is given takes the other's
-        // place. Both given at once are refused by the rules.
+        // An item has a target file or a target URL (clause 2.2): setting one clears the other. The
+        // change rules refuse both at once.
         if !files_stay && !files.is_empty() && !url_is_given {
             item.url = None;
         }
         if item.url.is_some() && !target_is_given {
             item.target = None;
         } else if files_stay && !url_is_given {
-            // Its files stay, and so does the one that it opens.
+            // The files stay, and so does the target file.
         } else if item
             .target
             .as_ref()
             .is_none_or(|target| !files.iter().any(|file| file.file.path == *target))
             && !target_is_given
         {
-            // The file that it opened is gone, or it had none.
+            // The target file is gone, or there was none.
             item.target = default_target(&files);
         }
-        item.target = item.target.map(|target| spelled_as(target, &files));
+        item.target = item.target.map(|target| resolve_target_name(target, &files));
         let same_files = files.iter().map(|file| &file.file).eq(&object.item.files)
-            && kept(&object).iter().map(|file| &file.sha512).eq(files.iter().map(|file| &file.sha512));
+            && kept_files(&object).iter().map(|file| &file.sha512).eq(files.iter().map(|file| &file.sha512));
         if same_files && item == object.item && metadata == object.metadata {
             self.holdings.content.discard(&staging)?;
             return Ok(None);
         }
-        let base = Base::of(&holding, &object);
-        let unmoved = unmoved(&object, &item, same_files, metadata == object.metadata);
-        Ok(Some(Prepared {
+        let base = BaseVersion::of(&holding, &object);
+        let unmoved = unmoved_clocks(&object, &item, same_files, metadata == object.metadata);
+        Ok(Some(PreparedChange {
             unmoved,
             staging,
             verb: Verb::Update,
@@ -191,9 +204,11 @@ impl Archive {
             state: holding.state,
             epoch: holding.epoch,
             by: by.to_owned(),
+            owner: Some(LOCAL_OPERATOR.to_owned()),
             note: None,
             key: None,
             source: None,
+            source_state: None,
             past: None,
             mint: false,
             whole: None,
@@ -202,22 +217,26 @@ impl Archive {
         }))
     }
 
-    /// Prepares the removal of an item: a tombstone with its last metadata. `purge` destroys all else at once.
+    /// Prepares the removal of an item: a tombstone with its last metadata. `purge` also destroys
+    /// all other content at once.
     pub fn prepare_removal(
         &mut self,
         label: &str,
         reason: &str,
         by: &str,
         purge: bool,
-    ) -> Result<Prepared, ArchiveError> {
-        if let (holding, Role::Metadata) = self.holdings.find(label)? {
+    ) -> Result<PreparedChange, ArchiveError> {
+        if purge {
+            ibi_store::reserve::release_if_needed(&self.holdings.data)?;
+        }
+        if let (holding, LabelRole::Metadata) = self.holdings.find(label)? {
             let item = holding.item.labels.primary().to_owned();
             return Err(ArchiveError::IsMetadata { label: label.to_owned(), item });
         }
-        let (holding, object) = self.found(label)?;
+        let (holding, object) = self.find_with_object(label)?;
         if holding.state == State::Copy {
             let is_copy = ArchiveError::RemoveCopy { label: label.to_owned() };
-            return Err(self.not_the_original(label, &holding.path, is_copy));
+            return Err(self.not_original_error(label, &holding.path, is_copy));
         }
         if holding.path
             == self.holdings.lookup(self.holdings.settings.service.primary())?[..]
@@ -231,35 +250,46 @@ impl Archive {
             return Err(ArchiveError::Removed { label: label.to_owned() });
         }
         if purge {
-            // What a copy had fetched of it, and a kill left there.
-            let _ = std::fs::remove_dir_all(crate::holders::place(&self.holdings.data, &holding.path));
+            // Partial downloads that a killed process left behind.
+            let _ = std::fs::remove_dir_all(crate::archive::partial_fetch_folder(
+                &self.holdings.data,
+                &holding.path,
+            ));
         }
         let at = self.now().to_string();
-        // What was removed before stays removed since then, and for that reason; the history tells of the purge.
+        // An earlier removal keeps its date and reason; the history records the purge.
         let before = object.item.removed.clone();
-        let removed = before.unwrap_or_else(|| Removed {
+        let removed = before.unwrap_or_else(|| ItemRemoval {
             at,
             by: by.to_owned(),
             reason: reason.to_owned(),
             purged: purge,
         });
-        let removed = Removed { purged: purge, ..removed };
-        let base = Base::of(&holding, &object);
-        Ok(Prepared {
-            // A removal is of both, data and metadata.
+        let removed = ItemRemoval { purged: purge, ..removed };
+        let base = BaseVersion::of(&holding, &object);
+        Ok(PreparedChange {
+            // A removal advances both clocks, data and metadata.
             unmoved: UnmovedClocks::default(),
-            staging: self.holdings.content.stage()?,
+            staging: self.holdings.content.begin_staging()?,
             verb: if purge { Verb::Purge } else { Verb::Remove },
             base: Some(base),
-            item: Item { files: Vec::new(), target: None, url: None, removed: Some(removed), ..object.item },
+            item: ItemDescription {
+                files: Vec::new(),
+                target: None,
+                url: None,
+                removed: Some(removed),
+                ..object.item
+            },
             metadata: object.metadata,
             files: Vec::new(),
             state: State::Deleted,
             epoch: holding.epoch,
             by: by.to_owned(),
+            owner: Some(LOCAL_OPERATOR.to_owned()),
             note: Some(reason.to_owned()),
             key: None,
             source: None,
+            source_state: None,
             past: None,
             mint: false,
             whole: None,
@@ -268,27 +298,27 @@ impl Archive {
         })
     }
 
-    /// The operator says that a Copy is the Original from now on.
+    /// The operator declares a Copy the Original.
     pub fn declare_original(&mut self, label: &str, by: &str) -> Result<(), ArchiveError> {
-        let (holding, object) = self.found(label)?;
+        let (holding, object) = self.find_with_object(label)?;
         match holding.state {
             State::Original => return Err(ArchiveError::OriginalAnyway),
             State::Deleted => return Err(ArchiveError::Removed { label: label.to_owned() }),
             State::Copy if self.holdings.restored => return Err(ArchiveError::Restored),
             State::Copy => {}
         }
-        let stand = self.holdings.stand(&holding.path)?;
+        let stand = self.holdings.custody_state(&holding.path)?;
         if stand.granted.is_some() {
-            let to = self.holdings.given_to(&holding.path)?.unwrap_or_default();
+            let to = self.holdings.transfer_recipient(&holding.path)?.unwrap_or_default();
             return Err(ArchiveError::Granted { label: label.to_owned(), to });
         }
         let epoch = next_epoch(&stand, &holding);
-        self.restate(&holding.path, &object, Restated::new(Verb::Declare, State::Original, epoch, by))
+        self.change_state(&holding.path, &object, StateChange::new(Verb::Declare, State::Original, epoch, by))
     }
 
-    pub(crate) fn found(&self, label: &str) -> Result<(Holding, Object), ArchiveError> {
+    pub(crate) fn find_with_object(&self, label: &str) -> Result<(HeldItem, StoredObject), ArchiveError> {
         let (holding, _) = self.holdings.find(label)?;
-        let object = Object::read(&*self.holdings.content, &holding.path)?;
+        let object = StoredObject::read(&*self.holdings.content, &holding.path)?;
         let object = object.ok_or_else(|| ArchiveError::DamagedObject {
             path: holding.path.clone(),
             what: "it is not in the tree".to_owned(),
@@ -296,22 +326,23 @@ impl Archive {
         Ok((holding, object))
     }
 
-    /// An item that may get a new version.
-    fn to_change(&self, label: &str) -> Result<(Holding, Object), ArchiveError> {
-        let (holding, object) = self.found(label)?;
+    /// Finds an item that may get a new version.
+    fn find_changeable(&self, label: &str) -> Result<(HeldItem, StoredObject), ArchiveError> {
+        let (holding, object) = self.find_with_object(label)?;
         match holding.state {
             State::Original => Ok((holding, object)),
             State::Deleted => Err(ArchiveError::Removed { label: label.to_owned() }),
             State::Copy => {
                 let is_copy = ArchiveError::IsCopy { label: label.to_owned() };
-                Err(self.not_the_original(label, &holding.path, is_copy))
+                Err(self.not_original_error(label, &holding.path, is_copy))
             }
         }
     }
 
-    /// Why an item that answers Copy is not to be changed here: it may be on its way, or its Archive was restored.
-    fn not_the_original(&self, label: &str, path: &str, is_copy: ArchiveError) -> ArchiveError {
-        match self.holdings.granted(path) {
+    /// Why an item that answers Copy cannot be changed here: it may be in transfer, or the Archive
+    /// was restored.
+    fn not_original_error(&self, label: &str, path: &str, is_copy: ArchiveError) -> ArchiveError {
+        match self.holdings.open_grant(path) {
             _ if self.holdings.restored => ArchiveError::Restored,
             Ok(Some((_, to))) => ArchiveError::Granted { label: label.to_owned(), to },
             Ok(None) => is_copy,
@@ -320,10 +351,15 @@ impl Archive {
     }
 }
 
-/// Which clocks a new version leaves where they are (D32). A link moves neither (clause 2.4); all
-/// else that is said of an item, besides its metadata, is said of its data.
-fn unmoved(object: &Object, item: &Item, same_files: bool, same_metadata: bool) -> UnmovedClocks {
-    let linked = Item {
+/// The clocks that a new version does not advance (D32). A link advances neither (clause 2.4);
+/// every other property besides the metadata counts as data.
+fn unmoved_clocks(
+    object: &StoredObject,
+    item: &ItemDescription,
+    same_files: bool,
+    same_metadata: bool,
+) -> UnmovedClocks {
+    let linked = ItemDescription {
         translation_of: item.translation_of.clone(),
         next_edition_of: item.next_edition_of.clone(),
         ..object.item.clone()
@@ -335,9 +371,9 @@ fn unmoved(object: &Object, item: &Item, same_files: bool, same_metadata: bool) 
     }
 }
 
-fn changed(item: &Item, changes: &Changes) -> Item {
+fn apply_changes(item: &ItemDescription, changes: &ItemChanges) -> ItemDescription {
     let mut item = item.clone();
-    let Changes {
+    let ItemChanges {
         language,
         translation_of,
         next_edition_of,
@@ -366,29 +402,29 @@ fn changed(item: &Item, changes: &Changes) -> Item {
     if let Some(access) = access {
         item.access = access.clone();
     }
-    for alias in aliases {
-        if !item.aliases.contains(alias) {
-            item.aliases.push(alias.clone());
-        }
-    }
+    let mut known: HashSet<String> = item.aliases.iter().cloned().collect();
+    item.aliases.extend(aliases.iter().filter(|alias| known.insert((*alias).clone())).cloned());
     item.transferable &= !non_transferable;
     item
 }
 
-/// Metadata with statements in the place of those of the same elements.
-fn replaced(metadata: &DublinCore, statements: Vec<Statement>) -> Result<DublinCore, ArchiveError> {
-    let stays = |old: &&Statement| !statements.iter().any(|new| new.element() == old.element());
-    let all: Vec<Statement> =
+/// Metadata in which `statements` replace those of the same elements.
+fn replace_statements(
+    metadata: &DublinCore,
+    statements: Vec<MetadataStatement>,
+) -> Result<DublinCore, ArchiveError> {
+    let stays = |old: &&MetadataStatement| !statements.iter().any(|new| new.element() == old.element());
+    let all: Vec<MetadataStatement> =
         metadata.statements().iter().filter(stays).cloned().chain(statements.iter().cloned()).collect();
     DublinCore::new(all).map_err(|error| ArchiveError::Value(error.to_string()))
 }
 
-/// The files of the last version, for the next.
-fn kept(object: &Object) -> Vec<StagedFile> {
+/// The files of the current version, carried over to the next.
+fn kept_files(object: &StoredObject) -> Vec<StagedFile> {
     let mut digests: Vec<(&str, &str)> = object
         .inventory
         .files()
-        .filter_map(|(path, digest, _)| Some((path.strip_prefix(crate::object::DOC)?, digest)))
+        .filter_map(|(path, digest, _)| Some((path.strip_prefix(crate::object::DOC_FOLDER)?, digest)))
         .collect();
     digests.sort_unstable();
     let digest = |path: &str| {

@@ -1,18 +1,22 @@
-//! The Archive on the Web: its service, its files and pages, its API.
+//! The Archive's web interface: service, files, pages and API.
 //!
-//! [`router`] answers for a [`Site`]. Resolvers are answered in `service.rs`, `/col/…` by `col.rs`, which hands files to
-//! `file.rs` and the rest to `pages.rs`; programs speak to `api.rs`.
+//! [`router`] serves an [`ArchiveSite`]. `service.rs` responds to resolvers. `item_routes.rs`
+//! handles `/col/…` and passes files to `file.rs` and the rest to `pages.rs`. `api.rs` is the API
+//! for programs.
 
 mod api;
-mod arriving;
-mod col;
 mod errors;
+mod failure;
 mod file;
-mod leaving;
-mod own_address;
+mod item_routes;
+mod large_response;
 mod pages;
+mod persistent_url;
+mod rates;
 mod service;
 mod site;
+mod target_redirect;
+mod upload_slots;
 
 use std::sync::Arc;
 
@@ -24,46 +28,66 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use ibi_http::{page, telemetry};
 
-pub use site::{Site, SiteError, SiteOptions};
+pub use site::{ArchiveSite, ArchiveSiteError, ArchiveSiteOptions};
 
-/// All that an Archive answers.
-pub fn router(site: Arc<Site>) -> Router {
+/// All routes of an Archive.
+pub fn router(site: Arc<ArchiveSite>) -> Router {
     Router::new()
         .route("/", get(pages::home))
         .route("/style.css", get(page::style))
+        .route("/favicon.ico", get(page::icon))
+        .route("/robots.txt", get(page::robots))
         .route("/livez", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(figures))
-        .route("/col/{*path}", get(col::get))
-        .nest("/api/v1", api::router())
+        .route("/metrics", get(serve_metrics))
+        .route("/col/{*path}", get(item_routes::get))
+        .nest(
+            "/api/v1",
+            api::router().layer(middleware::from_fn_with_state(Arc::clone(&site), rates::charge_request)),
+        )
         .fallback(service::get)
-        .layer(middleware::from_fn(telemetry::told))
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), large_response::account_memory))
+        .layer(middleware::from_fn(telemetry::log_requests))
         .with_state(site)
 }
 
-/// What resolvers ask all day, answered before [`router`] is asked.
-pub fn first(site: Arc<Site>) -> impl Fn(&Method, &Uri) -> Option<Response> + Send + Sync + 'static {
-    move |method, uri| service::asked(&site, method, uri)
+/// Fast path for the most frequent requests of resolvers, tried before [`router`].
+pub fn resolver_fast_path(
+    site: Arc<ArchiveSite>,
+) -> impl Fn(&Method, &Uri) -> Option<Response> + Send + Sync + 'static {
+    move |method, uri| service::answer_resolver(&site, method, uri)
 }
 
-/// Whether it can serve: the Archive opens, and an item is found.
-async fn ready(State(site): State<Arc<Site>>) -> Response {
+/// Readiness: the Archive opens, an item can be found and changes are possible. With
+/// `?for=reading`, only reading is checked.
+async fn ready(State(site): State<Arc<ArchiveSite>>, uri: Uri) -> Response {
+    let unavailable = |text: String| (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     let found = site.desk.read().and_then(|holdings| {
         let service = holdings.settings().service.primary().to_owned();
-        holdings.find(&service).map(drop)
+        holdings.find_bare(&service).map(drop)
     });
     match found {
-        Ok(()) if site.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response(),
-        Ok(()) => "ready\n".into_response(),
+        Ok(()) if site.is_stopping() => return unavailable("stopping\n".to_owned()),
+        Ok(()) => {}
         Err(error) => {
             tracing::error!(%error, "not ready");
-            (StatusCode::SERVICE_UNAVAILABLE, "not ready: the log says why\n").into_response()
+            return unavailable("not ready: the log says why\n".to_owned());
         }
+    }
+    if uri.query() == Some("for=reading") {
+        return "ready\n".into_response();
+    }
+    if site.is_clock_refused() {
+        return unavailable("not ready to write: clock-refused\n".to_owned());
+    }
+    match site.writing.check(&site.desk).await {
+        Ok(()) => "ready\n".into_response(),
+        Err(trouble) => unavailable(format!("not ready to write: {}\n", trouble.code())),
     }
 }
 
-async fn figures(State(site): State<Arc<Site>>) -> Response {
-    let text = site.figures.as_ref().map(telemetry::Figures::text).unwrap_or_default();
+async fn serve_metrics(State(site): State<Arc<ArchiveSite>>) -> Response {
+    let text = site.figures.as_ref().map(telemetry::ServerMetrics::render).unwrap_or_default();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

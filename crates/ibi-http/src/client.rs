@@ -1,4 +1,4 @@
-//! Who asks: the address at the other end of the connection, or what a trusted proxy says.
+//! Client address: the peer of the connection, or the address that a trusted proxy reports.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,53 +6,57 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
-use crate::forwarded::{self, Hops};
+pub use crate::connection_slots::client_network;
+use crate::forwarded::{self, ForwardedHops};
 
-/// A client of whom nothing is known: no rule for addresses holds for it but one for all.
-pub const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+/// Placeholder for a client whose address is unknown. Only address rules that match everything
+/// apply to it.
+pub const UNKNOWN_CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// Which addresses are proxies that may be believed.
+/// The proxies whose forwarding headers are trusted.
 #[derive(Clone)]
-pub struct Proxies(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+pub struct TrustedProxies(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
-impl Proxies {
-    /// Those for which this holds.
+impl TrustedProxies {
+    /// Trusts the addresses for which the predicate returns true.
     pub fn new(trusted: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(trusted))
     }
 
-    /// The client of a request: the address of the socket, or, if that is a trusted proxy, the last address in
-    /// `X-Forwarded-For` or `Forwarded` that is not one. What a client writes there itself stands before what a proxy adds,
-    /// and is never reached. [`NOBODY`] where what stands there cannot be read, or both say different things.
+    /// The client of a request: the peer address of the socket, or, if that is a trusted proxy, the
+    /// last address in `X-Forwarded-For` or `Forwarded` that is not one. Whatever the client itself
+    /// writes there comes before what a proxy appends, so it is never reached. Returns
+    /// [`UNKNOWN_CLIENT`] if the headers cannot be parsed or contradict each other.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        // There always is a peer.
-        self.way(peer, headers).first().copied().unwrap_or(peer)
+        // The path always contains at least the peer.
+        self.client_path(peer, headers).first().copied().unwrap_or(peer)
     }
 
-    /// The client and the trusted proxies between it and us, the client first.
-    pub fn way(&self, peer: IpAddr, headers: &HeaderMap) -> Vec<IpAddr> {
+    /// The client and the trusted proxies between it and this server, client first.
+    pub fn client_path(&self, peer: IpAddr, headers: &HeaderMap) -> Vec<IpAddr> {
         let peer = peer.to_canonical();
         if !(self.0)(peer) {
             return vec![peer];
         }
-        let told = [forwarded::x_forwarded_for(headers), forwarded::forwarded(headers)];
-        let mut ways = told.into_iter().flatten().map(|hops| self.through(peer, hops));
-        match (ways.next(), ways.next()) {
+        let reported = [forwarded::x_forwarded_for(headers), forwarded::forwarded(headers)];
+        let mut paths = reported.into_iter().flatten().map(|hops| self.path_through_proxies(peer, hops));
+        match (paths.next(), paths.next()) {
             (None, _) => vec![peer],
             (Some(way), None) => way,
-            // A proxy writes one of them: the other may be the client's own.
+            // A proxy writes only one of the two headers; the other may come from the client.
             (Some(way), Some(other)) if way == other => way,
-            (Some(_), Some(_)) => vec![NOBODY, peer],
+            (Some(_), Some(_)) => vec![UNKNOWN_CLIENT, peer],
         }
     }
 
-    fn through(&self, peer: IpAddr, hops: Hops) -> Vec<IpAddr> {
+    fn path_through_proxies(&self, peer: IpAddr, hops: ForwardedHops) -> Vec<IpAddr> {
         let mut way = vec![peer];
-        // A header that names nobody is nonsense too.
+        // A header without any address is malformed too.
         let hops = if hops.is_empty() { vec![None] } else { hops };
         for hop in hops {
-            // Whatever stands before nonsense was not said by a proxy; and who wrote it is not the proxy itself.
-            way.push(hop.unwrap_or(NOBODY));
+            // Anything before a malformed entry was not written by a proxy, and its author is not
+            // the proxy itself.
+            way.push(hop.unwrap_or(UNKNOWN_CLIENT));
             if !hop.is_some_and(|hop| (self.0)(hop)) {
                 break;
             }
@@ -62,22 +66,22 @@ impl Proxies {
     }
 }
 
-impl fmt::Debug for Proxies {
+impl fmt::Debug for TrustedProxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Proxies(…)")
     }
 }
 
-/// The other end of the connection, among a request's extensions.
+/// The peer address of the connection, stored in the request's extensions.
 #[derive(Debug, Clone, Copy)]
-pub struct Peer(pub IpAddr);
+pub struct ConnectionPeer(pub IpAddr);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn client(peer: &str, forwarded: &[&str]) -> String {
-        let proxies = Proxies::new(|ip| ip.is_loopback() || ip == IpAddr::from([10, 0, 0, 1]));
+        let proxies = TrustedProxies::new(|ip| ip.is_loopback() || ip == IpAddr::from([10, 0, 0, 1]));
         let mut headers = HeaderMap::new();
         for line in forwarded {
             headers.append("x-forwarded-for", line.parse().unwrap());
@@ -107,7 +111,7 @@ mod tests {
         assert_eq!(client("127.0.0.1", &["2001:db8::1, "]), "2001:db8::1");
     }
 
-    /// Nonsense makes nobody of the client, and never the proxy that passed it on.
+    /// A malformed header makes the client unknown; it is never attributed to the forwarding proxy.
     #[test]
     fn nonsense_is_nobody() {
         for hop in [
@@ -125,14 +129,17 @@ mod tests {
         assert_eq!(client("127.0.0.1", &["1.2.3.4, nonsense, 10.0.0.1"]), "0.0.0.0");
         let mut headers = HeaderMap::new();
         headers.append("x-forwarded-for", http::HeaderValue::from_bytes(b"\xff").unwrap());
-        assert_eq!(Proxies::new(|_| true).client(IpAddr::from([10, 0, 0, 1]), &headers), NOBODY);
+        assert_eq!(
+            TrustedProxies::new(|_| true).client(IpAddr::from([10, 0, 0, 1]), &headers),
+            UNKNOWN_CLIENT
+        );
     }
 
     /// RFC 7239, with its own examples.
     #[test]
     fn forwarded_is_read_too() {
         let of = |lines: &[(&'static str, &str)]| {
-            let proxies = Proxies::new(|ip| ip.is_loopback() || ip == IpAddr::from([203, 0, 113, 43]));
+            let proxies = TrustedProxies::new(|ip| ip.is_loopback() || ip == IpAddr::from([203, 0, 113, 43]));
             let mut headers = HeaderMap::new();
             for (name, line) in lines {
                 headers.append(*name, line.parse().unwrap());
@@ -156,7 +163,7 @@ mod tests {
             of(&[("forwarded", "for=192.0.2.43"), ("forwarded", "for=198.51.100.17")]),
             "198.51.100.17"
         );
-        // A proxy that writes one of them passes the other on from the client.
+        // A proxy that writes one header passes the client's other header through.
         let both = |other| of(&[("forwarded", other), ("x-forwarded-for", "192.0.2.43")]);
         assert_eq!(
             (both("for=192.0.2.43").as_str(), both("for=10.0.0.1").as_str()),

@@ -1,22 +1,21 @@
-//! What proxies say of the client: `X-Forwarded-For`, and `Forwarded` (RFC 7239).
+//! Forwarding headers written by proxies: `X-Forwarded-For`, and `Forwarded` (RFC 7239).
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderMap;
 
-/// Where a request passed through, the nearest first: an address, or nothing where it cannot be
-/// read.
-pub(super) type Hops = Vec<Option<IpAddr>>;
+/// The hops of a request, nearest first. `None` stands for a hop that cannot be parsed.
+pub(super) type ForwardedHops = Vec<Option<IpAddr>>;
 
-/// What `X-Forwarded-For` says; nothing if the header is not there.
-pub(super) fn x_forwarded_for(headers: &HeaderMap) -> Option<Hops> {
+/// The hops in `X-Forwarded-For`; `None` if the header is absent.
+pub(super) fn x_forwarded_for(headers: &HeaderMap) -> Option<ForwardedHops> {
     let lines = lines(headers, "x-forwarded-for")?;
     let hops = lines.iter().flat_map(|line| line.split(',')).map(str::trim);
     Some(hops.filter(|hop| !hop.is_empty()).map(address).rev().collect())
 }
 
-/// What `Forwarded` says; nothing if the header is not there.
-pub(super) fn forwarded(headers: &HeaderMap) -> Option<Hops> {
+/// The hops in `Forwarded`; `None` if the header is absent.
+pub(super) fn forwarded(headers: &HeaderMap) -> Option<ForwardedHops> {
     let lines = lines(headers, "forwarded")?;
     let elements = lines.iter().flat_map(|line| split(line, ','));
     let hops = elements.filter(|element| !element.is_empty()).map(|element| {
@@ -30,13 +29,13 @@ pub(super) fn forwarded(headers: &HeaderMap) -> Option<Hops> {
     Some(hops.rev().collect())
 }
 
-/// The lines of a header. One that is no text is nonsense, and nothing that may be left out.
+/// The lines of a header. A line that is not text counts as malformed; it is not skipped.
 fn lines<'a>(headers: &'a HeaderMap, name: &str) -> Option<Vec<&'a str>> {
     let lines: Vec<&str> = headers.get_all(name).iter().map(|line| line.to_str().unwrap_or("?")).collect();
     (!lines.is_empty()).then_some(lines)
 }
 
-/// An address, with or without a port: some proxies write one.
+/// Parses an address with or without a port: some proxies add one.
 fn address(hop: &str) -> Option<IpAddr> {
     let inside = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']'));
     let found = match inside {
@@ -46,7 +45,7 @@ fn address(hop: &str) -> Option<IpAddr> {
     found.map(|ip| ip.to_canonical())
 }
 
-/// Splits at a sign outside of quotes.
+/// Splits at a separator outside of quotes.
 fn split(text: &str, sign: char) -> Vec<&str> {
     let mut quoted = false;
     let is_sign = |c: char| {

@@ -1,33 +1,49 @@
-//! How much a client may ask for.
+//! Limits on connections and requests.
 
 use std::time::Duration;
 
-/// Bounds on connections and requests; what lies beyond is refused or cut off, so that nobody starves the others.
+use crate::descriptors::DescriptorBudget;
+
+/// Limits on connections and requests. Anything beyond them is refused or cut off, so that no
+/// client can starve the others.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Connections at a time.
+pub struct ServerLimits {
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// Connections at a time from one address (of IPv6, from one /64).
+    /// Maximum number of concurrent connections from one address (for IPv6, from one /64).
     pub connections_of_one: usize,
-    /// Bytes of a request's head.
+    /// Maximum size of a request head, in bytes.
     pub head: usize,
-    /// Until a head is there, whole; also how long a connection may be idle.
+    /// Timeout for receiving a complete request head; also the idle timeout of a connection.
     pub head_time: Duration,
-    /// How long a client may be slower than [`Limits::body_rate`] in taking what it asked for.
+    /// How long a client may read a response more slowly than [`ServerLimits::body_rate`].
     pub write_time: Duration,
-    /// Until the next piece of a body is there.
+    /// Timeout for the next piece of a request body.
     pub body_time: Duration,
-    /// Bytes of a body a second, at least, either way.
+    /// Minimum transfer rate of a body in either direction, in bytes per second.
     pub body_rate: u64,
-    /// How long requests that were begun may go on after being told to stop.
+    /// Drain timeout: how long requests in progress may continue after a shutdown request.
     pub drain_time: Duration,
 }
 
-impl Default for Limits {
+/// Maximum number of concurrent connections, however many descriptors there are.
+const MAX_CONNECTIONS: usize = 4096;
+
+impl ServerLimits {
+    /// The default limits, with no more connections than the descriptor budget allows. One address
+    /// may take half of them: when all slots are taken, newcomers evict connections of the address
+    /// that holds the most.
+    pub fn within(budget: DescriptorBudget) -> Self {
+        let connections = budget.connections().min(MAX_CONNECTIONS);
+        Self { connections, connections_of_one: connections.div_ceil(2), ..Self::default() }
+    }
+}
+
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
-            connections: 4096,
-            connections_of_one: 1024,
+            connections: MAX_CONNECTIONS,
+            connections_of_one: MAX_CONNECTIONS / 2,
             head: 32 << 10,
             head_time: Duration::from_secs(10),
             write_time: Duration::from_secs(30),

@@ -1,58 +1,65 @@
-//! Asking others: bounded in time and size, without following anybody elsewhere.
+//! HTTP client: bounded in time and size, with an address guard, without following redirects. All
+//! requests go through one connector.
 
+mod connector;
 mod guarded;
-mod patient;
+mod streaming;
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{Method, StatusCode};
 
-pub use guarded::{GuardedAnswer, GuardedClient};
-pub use patient::{Answer, Patient};
+use crate::CertificateProblem;
+use connector::{GuardedConnector, client_error, is_private_allowed};
 
-/// Asks others over HTTP.
+pub use connector::allow_private;
+pub use guarded::{GuardedClient, GuardedResponse};
+pub use streaming::{StreamingClient, StreamingResponse};
+
+/// An HTTP client.
 #[derive(Clone, Debug)]
-pub struct Client(reqwest::Client);
+pub struct HttpClient(GuardedConnector);
 
-/// Why there is no answer. The address is not told: a key may stand in it.
+/// Why a request failed. The URL is not included: it may contain a key.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
-    /// The client could not be made.
-    #[error("cannot ask anybody over HTTP: {0}")]
+pub enum HttpClientError {
+    /// The client could not be constructed.
+    #[error("cannot create an HTTP client: {0}")]
     Client(String),
-    /// Nobody answered, or not in time.
+    /// The guard refuses this address.
+    #[error("{0}")]
+    Refused(String),
+    /// No response, or not in time.
     #[error("no answer: {0}")]
     Silent(String),
-    /// More than was asked for.
+    /// The server cannot be asked over TLS. The names in its certificate are left out: whoever
+    /// named the server may read this.
+    #[error("{problem}: {next}", problem = .0, next = .0.next_step())]
+    Certificate(CertificateProblem),
+    /// The response is too long.
     #[error("the answer has more than {most} bytes")]
     TooLong {
-        /// As many as are read.
+        /// The limit in bytes.
         most: usize,
     },
 }
 
-impl Client {
-    /// A client that waits so long for a whole answer.
-    pub fn new(patience: Duration) -> Result<Self, AskError> {
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(patience)
-            .timeout(patience)
-            .no_proxy()
-            .build();
-        client.map(Self).map_err(|error| AskError::Client(error.without_url().to_string()))
+impl HttpClient {
+    /// A client with this timeout for a whole response.
+    pub fn new(timeout: Duration) -> Result<Self, HttpClientError> {
+        let settings = reqwest::Client::builder().connect_timeout(timeout).timeout(timeout);
+        GuardedConnector::new(settings, is_private_allowed()).map(Self)
     }
 
-    /// Gets an answer of at most so many bytes.
-    pub async fn get(&self, url: &str, most: usize) -> Result<(StatusCode, Bytes), AskError> {
-        let silent = |error: reqwest::Error| AskError::Silent(reason(&error.without_url()));
-        let mut response = self.0.get(url).send().await.map_err(silent)?;
+    /// Gets a response of at most `most` bytes.
+    pub async fn get(&self, url: &str, most: usize) -> Result<(StatusCode, Bytes), HttpClientError> {
+        let mut response = self.0.request(Method::GET, url)?.send().await.map_err(client_error)?;
         let status = response.status();
         let mut all = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(silent)? {
+        while let Some(piece) = response.chunk().await.map_err(client_error)? {
             if all.len() + piece.len() > most {
-                return Err(AskError::TooLong { most });
+                return Err(HttpClientError::TooLong { most });
             }
             all.extend_from_slice(&piece);
         }
@@ -60,8 +67,8 @@ impl Client {
     }
 }
 
-/// An error with what caused it.
-fn reason(error: &dyn std::error::Error) -> String {
+/// An error with its causes.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

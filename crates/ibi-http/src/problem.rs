@@ -1,82 +1,98 @@
-//! Errors of an API, as RFC 9457 has them.
+//! API errors (RFC 9457).
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
-/// What went wrong, told to a program and to a person.
+/// An API error for programs and people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The kind: a name that stays.
+    /// A stable name for the kind of problem.
     #[serde(rename = "type")]
     kind: String,
-    /// The kind, in words.
+    /// The kind, as text.
     title: &'static str,
     /// The HTTP status.
     status: u16,
-    /// What it is this time, and what to do.
+    /// What happened in this case, and what to do about it.
     detail: String,
-    /// The Archive that has it now.
+    /// The Archive that holds the item now.
     #[serde(skip_serializing_if = "Option::is_none")]
     given_to: Option<String>,
-    /// When to come again.
+    /// Seconds until a retry makes sense.
     #[serde(skip)]
     retry_after: Option<u32>,
+    /// More response headers.
+    #[serde(skip)]
+    headers: Box<[(HeaderName, HeaderValue)]>,
 }
 
 impl Problem {
-    /// A problem of a kind that this crate does not know.
+    /// A problem of a kind that this crate does not define.
     pub fn new(status: StatusCode, name: &str, title: &'static str, detail: impl Into<String>) -> Self {
         let kind = format!("urn:ibi:problem:{name}");
         let detail = detail.into();
-        Self { kind, title, status: status.as_u16(), detail, given_to: None, retry_after: None }
+        Self {
+            kind,
+            title,
+            status: status.as_u16(),
+            detail,
+            given_to: None,
+            retry_after: None,
+            headers: Box::default(),
+        }
     }
 
-    /// Also tells which Archive has it now.
-    pub fn given_to(self, url: Option<String>) -> Self {
+    /// Adds the Archive that holds the item now.
+    pub fn with_new_holder(self, url: Option<String>) -> Self {
         Self { given_to: url, ..self }
     }
 
-    /// What was asked for makes no sense.
+    /// Adds the retry delay and response headers.
+    pub(crate) fn with_retry(self, seconds: u32, headers: Box<[(HeaderName, HeaderValue)]>) -> Self {
+        Self { headers, retry_after: Some(seconds), ..self }
+    }
+
+    /// The request is malformed.
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad-request", "The request cannot be understood", detail)
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", "Malformed request", detail)
     }
 
-    /// Nobody said who asks, or with a token that is not known.
+    /// No token, or an unknown one.
     pub fn unauthorized(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "A token is needed", detail)
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "A token is required", detail)
     }
 
-    /// Who asks may not.
+    /// The client lacks permission.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", detail)
     }
 
-    /// There is nothing.
+    /// No such resource.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }
 
-    /// Not in the state that things are in.
+    /// The request conflicts with the current state.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", "In conflict with what is there", detail)
     }
 
-    /// More than is taken.
+    /// The request is too large.
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too large", detail)
     }
 
-    /// Not now.
+    /// Temporarily unavailable.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         let problem =
-            Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Not available just now", detail);
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Temporarily unavailable", detail);
         Self { retry_after: Some(5), ..problem }
     }
 
-    /// Something that is no fault of who asks. The detail goes to the log, not to the stranger.
+    /// A server failure. The details go to the log, not to the client.
     pub fn internal() -> Self {
-        let detail = "the server failed; its log says why";
+        let detail = "internal error; details are in the server's log";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "The server failed", detail)
     }
 
@@ -85,7 +101,7 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// What it is this time.
+    /// What happened in this case.
     pub fn detail(&self) -> &str {
         &self.detail
     }
@@ -93,7 +109,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        // Text and a number: nothing that JSON could refuse.
+        // Text and a number: JSON can represent both.
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (self.status(), body).into_response();
         let headers = response.headers_mut();
@@ -105,6 +121,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        headers.extend(self.headers.into_vec());
         response
     }
 }

@@ -1,50 +1,62 @@
-//! The listener: connections within limits, until it is told to stop.
+//! The listener: accepts connections within limits until shutdown.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, timeout};
 use tower::ServiceExt as _;
 
-use crate::client::Peer;
-use crate::stream::Taken;
-use crate::{Limits, Tls};
+use crate::client::ConnectionPeer;
+use crate::connection_slots::{ConnectionSlots, HeldConnection};
+use crate::descriptors::is_exhausted;
+use crate::stall_guard::StallGuard;
+use crate::{ServerLimits, ServerTls};
 
-/// What answers before routes are looked for; nothing if it is not asked.
-type First = dyn Fn(&Method, &Uri) -> Option<Response<Body>> + Send + Sync;
+/// Pause before retrying to accept a connection when no descriptors are left.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What answers: a router, and before it, if there is something that is asked all day, what answers that alone.
+/// Minimum interval between log lines about connections that cannot be accepted.
+const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// A response of at most this many bytes fits into the system's buffers and counts as sent at once.
+const MAX_BUFFERED_RESPONSE_BYTES: u64 = 64 << 10;
+
+/// Handles requests before routing; `None` passes the request on.
+type FastPathHandler = dyn Fn(&Method, &Uri) -> Option<Response<Body>> + Send + Sync;
+
+/// A router, with an optional fast path in front of it for the most frequent requests.
 #[derive(Clone)]
-pub struct Answers {
-    first: Option<Arc<First>>,
+pub struct ServerHandler {
+    first: Option<Arc<FastPathHandler>>,
     router: Router,
 }
 
-impl From<Router> for Answers {
+impl From<Router> for ServerHandler {
     fn from(router: Router) -> Self {
         Self { first: None, router }
     }
 }
 
-impl Answers {
-    /// Asks this first. It blocks the connection's thread while it answers, and tells of what it answered itself
-    /// ([`crate::telemetry::tell`]).
+impl ServerHandler {
+    /// Tries this handler first. It blocks the connection's thread and records its own requests
+    /// ([`crate::telemetry::record_request`]).
     #[must_use]
-    pub fn first(
+    pub fn with_fast_path(
         self,
         first: impl Fn(&Method, &Uri) -> Option<Response<Body>> + Send + Sync + 'static,
     ) -> Self {
@@ -52,86 +64,202 @@ impl Answers {
     }
 }
 
-/// Serves until `stop` is done, then lets requests that were begun end.
+/// Serves until `stop` completes, then drains the requests in progress.
 pub async fn serve(
     listener: TcpListener,
-    tls: Option<Tls>,
-    limits: Limits,
-    answers: impl Into<Answers>,
+    tls: Option<ServerTls>,
+    limits: ServerLimits,
+    answers: impl Into<ServerHandler>,
     stop: impl Future<Output = ()>,
 ) {
     let answers = answers.into();
     let graceful = GracefulShutdown::new();
-    let places = Places::new(&limits);
+    let slots = ConnectionSlots::new(&limits);
+    let mut retry = AcceptRetry::default();
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
-        let Some((stream, peer)) = take(accepted).await else { continue };
-        let Some(place) = places.take(peer.ip()) else {
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if is_exhausted(&error) {
+                    slots.evict_idle();
+                }
+                retry.wait_after(&error).await;
+                continue;
+            }
+        };
+        slots.wait_for_evictions().await;
+        let Some(slot) = slots.take_slot(peer.ip()) else {
             metrics::counter!("ibi_connections_refused_total").increment(1);
             continue;
         };
         let _ = stream.set_nodelay(true);
         let (tls, answers, watcher) = (tls.clone(), answers.clone(), graceful.watcher());
-        tokio::spawn(async move {
+        let held = Arc::clone(slot.connection());
+        let serving = async move {
             match tls {
-                None => one(stream, peer, &limits, answers, watcher).await,
-                Some(Tls(acceptor)) => {
-                    if let Ok(Ok(stream)) = timeout(limits.head_time, acceptor.accept(stream)).await {
-                        one(stream, peer, &limits, answers, watcher).await;
+                None => serve_connection(stream, peer, &limits, answers, watcher, held).await,
+                Some(tls) => {
+                    let accepted = tls.acceptor().accept(stream);
+                    if let Ok(Ok(stream)) = timeout(limits.head_time, accepted).await {
+                        serve_connection(stream, peer, &limits, answers, watcher, held).await;
                     }
                 }
             }
-            drop(place);
-        });
+        };
+        tokio::spawn(slot.run(serving));
     }
-    // No new ones from here on.
+    // Accept no new connections.
     drop(listener);
     if timeout(limits.drain_time, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests that took too long were cut off");
     }
 }
 
-async fn take(accepted: io::Result<(TcpStream, SocketAddr)>) -> Option<(TcpStream, SocketAddr)> {
-    match accepted {
-        Ok(accepted) => Some(accepted),
-        Err(error) => {
-            // The process has no more descriptors: those that are open must go first.
-            tracing::warn!(%error, "cannot take a connection");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            None
+/// Retry policy of a listener after a failed accept: it never gives up.
+#[derive(Debug, Default)]
+pub struct AcceptRetry {
+    last_warning: Option<Instant>,
+}
+
+impl AcceptRetry {
+    /// Waits until a retry makes sense.
+    pub async fn wait_after(&mut self, error: &io::Error) {
+        // The client gave up before it was accepted: retry at once.
+        if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) {
+            return;
         }
+        metrics::counter!("ibi_accept_failures_total").increment(1);
+        if self.last_warning.is_none_or(|last_warning| last_warning.elapsed() >= ACCEPT_WARNING_INTERVAL) {
+            self.last_warning = Some(Instant::now());
+            tracing::warn!(%error, "cannot take a connection; tried again");
+        }
+        // Out of descriptors: open connections must close first.
+        tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
     }
 }
 
-async fn one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: SocketAddr,
-    limits: &Limits,
-    answers: Answers,
+    limits: &ServerLimits,
+    answers: ServerHandler,
     watcher: hyper_util::server::graceful::Watcher,
+    held: Arc<HeldConnection>,
 ) {
-    let stream = TokioIo::new(Taken::new(stream, limits));
+    let stream = TokioIo::new(StallGuard::new(stream, limits));
     let answers = Arc::new(answers);
-    let service = service_fn(move |request| answer(Arc::clone(&answers), peer.ip(), request));
+    let service = service_fn(move |request| {
+        handle_request(Arc::clone(&answers), peer.ip(), request, Arc::clone(&held))
+    });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_time)
         .max_buf_size(limits.head.max(8192))
         .serve_connection(stream, service);
-    // Whatever ends it is the client's affair.
+    // Connection errors concern only the client.
     let _ = watcher.watch(connection).await;
 }
 
-/// Refuses what could be read in two ways (RFC 9112 §3.2), and hands everything else on. Of a length given in two ways hyper
-/// takes the chunks and hangs up after the answer (§6.3).
-async fn answer(
-    answers: Arc<Answers>,
+/// Handles a request and tracks the phase of its connection.
+async fn handle_request(
+    answers: Arc<ServerHandler>,
     peer: IpAddr,
     request: Request<Incoming>,
+    held: Arc<HeldConnection>,
+) -> Result<Response<Body>, Infallible> {
+    let has_body = !request.body().is_end_stream();
+    held.set_receiving(has_body);
+    let request = if has_body {
+        let held = Arc::clone(&held);
+        request.map(|body| Body::new(TrackedRequestBody { body, held }))
+    } else {
+        request.map(Body::new)
+    };
+    let mut response = dispatch(answers, peer, request).await?;
+    if held.is_evicted() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    let is_long = response.body().size_hint().upper().is_none_or(|bytes| bytes > MAX_BUFFERED_RESPONSE_BYTES);
+    held.set_answered(is_long);
+    if is_long {
+        response = response.map(|body| Body::new(TrackedResponseBody { body, held }));
+    }
+    Ok(response)
+}
+
+/// A request body that tracks its arrival.
+struct TrackedRequestBody {
+    body: Incoming,
+    held: Arc<HeldConnection>,
+}
+
+impl HttpBody for TrackedRequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.held.set_handling();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A long response that tracks its completion.
+struct TrackedResponseBody {
+    body: Body,
+    held: Arc<HeldConnection>,
+}
+
+impl HttpBody for TrackedResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for TrackedResponseBody {
+    fn drop(&mut self) {
+        self.held.set_idle();
+    }
+}
+
+/// Refuses ambiguous requests (RFC 9112 §3.2) and dispatches all others. If a length is given in
+/// two ways, hyper uses the chunks and closes the connection after the response (§6.3).
+async fn dispatch(
+    answers: Arc<ServerHandler>,
+    peer: IpAddr,
+    request: Request<Body>,
 ) -> Result<Response<Body>, Infallible> {
     let headers = request.headers();
     let hosts = headers.get_all(header::HOST).iter().count();
@@ -151,67 +279,7 @@ async fn answer(
     {
         return Ok(response);
     }
-    let mut request = request.map(Body::new);
-    request.extensions_mut().insert(Peer(peer));
+    let mut request = request;
+    request.extensions_mut().insert(ConnectionPeer(peer));
     answers.router.clone().oneshot(request).await
-}
-
-/// Places for connections, in all and of one address.
-#[derive(Clone)]
-struct Places {
-    all: Arc<Semaphore>,
-    of_one: usize,
-    taken: Arc<Mutex<HashMap<IpAddr, usize>>>,
-}
-
-/// A place that is given back when it is dropped.
-struct Place {
-    places: Places,
-    who: IpAddr,
-    _one: OwnedSemaphorePermit,
-}
-
-impl Places {
-    fn new(limits: &Limits) -> Self {
-        let all = Arc::new(Semaphore::new(limits.connections));
-        Self { all, of_one: limits.connections_of_one, taken: Arc::default() }
-    }
-
-    fn take(&self, ip: IpAddr) -> Option<Place> {
-        let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        let who = network(ip);
-        let mut taken = self.taken.lock().ok()?;
-        let count = taken.entry(who).or_default();
-        if *count >= self.of_one {
-            return None;
-        }
-        *count += 1;
-        metrics::gauge!("ibi_connections").increment(1);
-        Some(Place { places: self.clone(), who, _one: one })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        metrics::gauge!("ibi_connections").decrement(1);
-        if let Ok(mut taken) = self.places.taken.lock()
-            && let Some(count) = taken.get_mut(&self.who)
-        {
-            *count -= 1;
-            if *count == 0 {
-                taken.remove(&self.who);
-            }
-        }
-    }
-}
-
-/// Who counts as one: an IPv4 address, an IPv6 network of the size that one customer gets.
-fn network(ip: IpAddr) -> IpAddr {
-    match ip.to_canonical() {
-        IpAddr::V6(ip) => {
-            let [a, b, c, d, ..] = ip.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        ip => ip,
-    }
 }

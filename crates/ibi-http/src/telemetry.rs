@@ -1,7 +1,7 @@
-//! What happens, told: lines of JSON on standard error for requests that change something or fail (with `IBI_LOG=debug`, for
-//! all), and figures for Prometheus.
+//! Logging and metrics: JSON lines on standard error for requests that change something or fail
+//! (all requests with `IBI_LOG=debug`), and Prometheus metrics.
 //!
-//! A line has the path and never the query, in which keys and addresses of people may stand.
+//! A line contains the path but never the query, which may contain keys and personal addresses.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,28 +16,34 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
-use crate::tokens::PREFIX;
+use crate::log_queue::LogQueue;
+pub use crate::log_queue::{flush_log, print_line};
+use crate::token_store::TOKEN_PREFIX;
 
-/// Bounds of the times that are counted, in seconds.
-const TIMES: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+/// Upper bounds of the latency buckets, in seconds.
+const LATENCY_BUCKETS_SECONDS: &[f64] =
+    &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// Starts to write the log to standard error: what matters, or what `IBI_LOG` asks for.
-pub fn log() {
+/// Starts logging to standard error, filtered by `IBI_LOG` (default `info`). Requests never wait
+/// for the log or fail because of it: lines that cannot be written are counted in
+/// `ibi_log_lines_lost_total`.
+pub fn start_log() {
     let filter = EnvFilter::try_from_env("IBI_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let started = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr);
-    // Somebody who embeds us may have a log already.
+    let Some(queue) = LogQueue::start() else { return };
+    let started = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(move || queue.line());
+    // An embedding program may have set up a log already.
     let _ = started.with_target(false).flatten_event(true).try_init();
 }
 
-/// The figures of this process.
+/// The metrics of this process.
 #[derive(Clone, Debug)]
-pub struct Figures(PrometheusHandle);
+pub struct ServerMetrics(PrometheusHandle);
 
-impl Figures {
-    /// Starts to count. Called again, what is counted goes on.
+impl ServerMetrics {
+    /// Starts collecting metrics. A second call continues the same ones.
     pub fn start() -> Option<Self> {
         let builder = PrometheusBuilder::new()
-            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), TIMES)
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), LATENCY_BUCKETS_SECONDS)
             .ok()?;
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
@@ -45,27 +51,29 @@ impl Figures {
         Some(Self(handle))
     }
 
-    /// As Prometheus reads them.
-    pub fn text(&self) -> String {
+    /// Renders the Prometheus text format.
+    pub fn render(&self) -> String {
         self.0.render()
     }
 
-    /// Sums up what was measured. To be called now and then: until it is, every measurement is remembered.
-    pub fn sum_up(&self) {
+    /// Aggregates recorded measurements. Must be called periodically: until then every measurement
+    /// is kept in memory.
+    pub fn run_upkeep(&self) {
         self.0.run_upkeep();
     }
 }
 
-/// What answers of one status are counted by.
-type OfStatus = (u16, Counter, Histogram);
+/// The metrics of one status.
+type StatusMetrics = (u16, Counter, Histogram);
 
 thread_local! {
-    /// What requests are counted by: of each route, by status. Looking them up by their names costs more than counting.
-    static COUNTED: RefCell<HashMap<String, Vec<OfStatus>>> = RefCell::default();
+    /// Request metrics per route and status, cached because looking them up by name costs more than
+    /// counting.
+    static REQUEST_METRICS: RefCell<HashMap<String, Vec<StatusMetrics>>> = RefCell::default();
 }
 
-fn count(route: &str, status: u16, seconds: f64) {
-    COUNTED.with_borrow_mut(|counted| {
+fn count_request(route: &str, status: u16, seconds: f64) {
+    REQUEST_METRICS.with_borrow_mut(|counted| {
         if !counted.contains_key(route) {
             counted.insert(route.to_owned(), Vec::new());
         }
@@ -82,36 +90,36 @@ fn count(route: &str, status: u16, seconds: f64) {
     });
 }
 
-/// A path, without what somebody put there who meant it for elsewhere: a query whose `?` was encoded, and tokens.
+/// A path without misplaced secrets: tokens, and a query whose `?` was encoded.
 fn without_secrets(path: &str) -> Cow<'_, str> {
     let end = path.match_indices('%').find(|(at, _)| path[*at..].to_ascii_lowercase().starts_with("%3f"));
     let path = end.map_or(path, |(at, _)| &path[..at]);
-    match path.to_ascii_lowercase().find(PREFIX) {
+    match path.to_ascii_lowercase().find(TOKEN_PREFIX) {
         None => path.into(),
         Some(at) => format!("{}…", &path[..at]).into(),
     }
 }
 
-/// A layer that tells of each request.
-pub async fn told(request: Request, next: Next) -> Response {
+/// A layer that records each request.
+pub async fn log_requests(request: Request, next: Next) -> Response {
     let begun = Instant::now();
-    // These share their text with the request, which most of the time is all that is needed of them.
+    // Cheap clones: they share their text with the request.
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let response = next.run(request).await;
-    tell(matched.as_ref().map(MatchedPath::as_str), &method, &uri, begun, &response);
+    record_request(matched.as_ref().map(MatchedPath::as_str), &method, &uri, begun, &response);
     response
 }
 
-/// Tells of a request that was answered, and by which route, if by one.
-pub fn tell(route: Option<&str>, method: &Method, uri: &Uri, begun: Instant, response: &Response) {
+/// Records a completed request and its route, if any.
+pub fn record_request(route: Option<&str>, method: &Method, uri: &Uri, begun: Instant, response: &Response) {
     let (status, took) = (response.status().as_u16(), begun.elapsed());
-    // Paths are without number: what they are matched by is not.
-    count(route.unwrap_or("other"), status, took.as_secs_f64());
-    // Only made when it is told.
+    // Routes are bounded in number, paths are not.
+    count_request(route.unwrap_or("other"), status, took.as_secs_f64());
+    // Computed only if it is logged.
     let path = || without_secrets(uri.path());
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    // What is only read, and was given, is counted above: a line of each would cost more than the answer.
+    // Successful reads are only counted: a log line for each would cost more than the response.
     if status >= 500 {
         tracing::error!(%method, path = %path(), status, micros, "request");
     } else if status >= 400 || !matches!(*method, Method::GET | Method::HEAD) {
@@ -127,15 +135,15 @@ mod tests {
 
     #[test]
     fn what_was_meant_for_elsewhere_is_not_told() {
-        let token = format!("{PREFIX}0123456789abcdef");
-        for (path, told) in [
+        let token = format!("{TOKEN_PREFIX}0123456789abcdef");
+        for (path, expected) in [
             ("/col/a/b/c/d/doc/x%20y", "/col/a/b/c/d/doc/x%20y"),
             ("/col/x%3ftoken=1", "/col/x"),
             ("/%3F", "/"),
             (&format!("/items/{token}/x"), "/items/…"),
             (&format!("/CANARY-{}", token.to_uppercase()), "/CANARY-…"),
         ] {
-            assert_eq!(without_secrets(path), told);
+            assert_eq!(without_secrets(path), expected);
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Civil {
     pub(crate) second: u8,
 }
 
-/// Where each field of a [`Civil`] stands in the text that it was read from, for errors.
+/// The position of each field of a [`Civil`] in the parsed text, for errors.
 pub(crate) struct Positions {
     pub(crate) year: usize,
     pub(crate) month: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Positions {
 }
 
 impl Civil {
-    /// Seconds since the Unix epoch, if this is a real date and time (1.4).
+    /// Seconds since the Unix epoch; an error if the date or time does not exist (1.4).
     #[inline]
     pub(crate) fn unix(self, at: &Positions) -> Result<i64, ParseError> {
         if self.year == 0 || self.year > 9999 {
@@ -55,7 +55,7 @@ impl Civil {
     #[inline]
     pub(crate) fn from_unix(seconds: i64) -> Self {
         let (year, month, day) = date_of(seconds.div_euclid(SECONDS_PER_DAY));
-        // Within a day: fits any integer.
+        // Less than a day, so all casts are lossless.
         let of_day = seconds.rem_euclid(SECONDS_PER_DAY) as u32;
         Self {
             year,
@@ -69,9 +69,9 @@ impl Civil {
 }
 
 fn days_in(year: u16, month: u8) -> u8 {
-    const DAYS: [u8; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    const DAYS_PER_MONTH: [u8; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    DAYS[usize::from(month) - 1] + u8::from(leap && month == 2)
+    DAYS_PER_MONTH[usize::from(month) - 1] + u8::from(leap && month == 2)
 }
 
 /// Days from 0000-03-01 to 1970-01-01. Counting years from March puts the leap day last.
@@ -79,7 +79,7 @@ const EPOCH_FROM_MARCH_0000: i64 = 719_468;
 
 fn days_since_epoch(date: Civil) -> i64 {
     let (year, month) = (u32::from(date.year), u32::from(date.month));
-    // January and February belong to the year before.
+    // January and February count to the previous year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let before_year = 365 * year + year / 4 - year / 100 + year / 400;
     let before_month = (153 * month + 2) / 5;
@@ -87,7 +87,7 @@ fn days_since_epoch(date: Civil) -> i64 {
 }
 
 fn date_of(days: i64) -> (u16, u8, u8) {
-    // The years 0001 to 9999 make this 306..=3_652_364: fits u32.
+    // 306..=3_652_364 for the years 0001 to 9999: fits u32.
     let days = (days + EPOCH_FROM_MARCH_0000) as u32;
     let century = (4 * days + 3) / 146_097;
     let of_century = days - 146_097 * century / 4;

@@ -1,11 +1,11 @@
-//! What can be wrong with a text: the rule that it breaks, and where.
+//! Parse errors: the violated rule, and where.
 
 use std::fmt;
 
-/// A text that was refused: which rule it breaks, and at which byte.
+/// A rejected text: the violated rule and its byte position.
 ///
-/// The position counts bytes from 0 and never exceeds the length of the text; at the end of the text it means
-/// that something is missing there.
+/// The position counts bytes from 0 and never exceeds the length of the text. At the end of the
+/// text it means that something is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseError {
     rule: Rule,
@@ -13,19 +13,19 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// A request for which no date is left before the end of the year 9999.
+    /// No date is left before the end of the year 9999.
     pub const NO_DATE_LEFT: Self = Self { rule: Rule::InstantRange, position: 0 };
 
     pub(crate) const fn new(rule: Rule, position: usize) -> Self {
         Self { rule, position }
     }
 
-    /// The rule that is broken.
+    /// The violated rule.
     pub const fn rule(&self) -> Rule {
         self.rule
     }
 
-    /// The byte, counted from 0, at which it is broken.
+    /// The byte, from 0, at which it is violated.
     pub const fn position(&self) -> usize {
         self.position
     }
@@ -40,7 +40,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 impl Rule {
-    /// Whether it is about how a date is written, not about what it means.
+    /// Whether it concerns the syntax of a date, not its value.
     pub(crate) const fn is_of_dates_grammar(self) -> bool {
         matches!(self, Rule::DateShape | Rule::RepositoryParts | Rule::Extra | Rule::Fraction)
     }
@@ -48,7 +48,7 @@ impl Rule {
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $variant:ident $code:literal $clause:literal $message:literal)*) => {
-        /// A rule that a text can break.
+        /// A rule that a text can violate.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Rule { $(#[doc = $message] $(#[$doc])* $variant),* }
@@ -57,17 +57,17 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &'static [Rule] = &[$(Rule::$variant),*];
 
-            /// A short stable name, for programs.
+            /// A short stable code for programs.
             pub const fn code(self) -> &'static str {
                 match self { $(Rule::$variant => $code),* }
             }
 
-            /// The clause that asks for it: a section of `docs/formats/labels.md`.
+            /// The clause that requires it: a section of `docs/formats/labels.md`.
             pub const fn clause(self) -> &'static str {
                 match self { $(Rule::$variant => $clause),* }
             }
 
-            /// What is wrong and what would be right, for people.
+            /// A message for people, with the correct form.
             pub const fn message(self) -> &'static str {
                 match self { $(Rule::$variant => $message),* }
             }
@@ -106,7 +106,7 @@ rules! {
     Empty "empty" "1.4"
         "there is no label: it is empty"
     Form "form" "1.4"
-        "this has the shape of no IBI: an IBI is like `sid.inpe.br/mtc-m18/2009/02.16.17.46` or \
+        "it has the form of no IBI: an IBI is like `sid.inpe.br/mtc-m18/2009/02.16.17.46` or \
          `8JMKD3MGP8W/34PGRBS`"
     Scheme "scheme" "1.4"
         "this begins with a scheme or a web address: leave out everything before the label itself"

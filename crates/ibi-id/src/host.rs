@@ -1,15 +1,15 @@
-//! Host names as labels carry them: words of letters, digits and inner hyphens (1.1).
+//! Host names in labels: words of letters, digits and inner hyphens (1.1).
 
 use std::fmt::{self, Write as _};
 
 use crate::{ParseError, Rule};
 
-const LONGEST_WORD: usize = 63;
-const LONGEST_NAME: usize = 253;
+const MAX_HOST_WORD_BYTES: usize = 63;
+const MAX_HOST_NAME_BYTES: usize = 253;
 
-/// A host name in the order of the norm: its first word, and the subdomain that the rest is.
+/// A host name, split as in the standard: its first word, and the subdomain.
 ///
-/// Compared and printed without regard to case; a trailing dot is no part of it (1.3).
+/// Compared and printed case-insensitively; a trailing dot is ignored (1.3).
 #[derive(Debug, Clone, Copy)]
 pub struct Host<'a> {
     word: &'a str,
@@ -17,15 +17,15 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Reads a host name in the order of the Internet: `mtc-m18.sid.inpe.br`.
+    /// Parses a host name in DNS order: `mtc-m18.sid.inpe.br`.
     pub fn parse(name: &'a str) -> Result<Self, ParseError> {
         let bytes = name.as_bytes();
         let (end, next) = domain(bytes, 0)?;
         if next != bytes.len() {
             return Err(ParseError::new(Rule::HostWord, next));
         }
-        if end > LONGEST_NAME {
-            return Err(ParseError::new(Rule::HostLength, LONGEST_NAME));
+        if end > MAX_HOST_NAME_BYTES {
+            return Err(ParseError::new(Rule::HostLength, MAX_HOST_NAME_BYTES));
         }
         match name[..end].split_once('.') {
             Some((word, subdomain)) => Ok(Self { word, subdomain }),
@@ -33,7 +33,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Parts that the grammar was already checked on.
+    /// From parts whose syntax was already checked.
     pub(crate) const fn from_parts(word: &'a str, subdomain: &'a str) -> Self {
         Self { word, subdomain }
     }
@@ -48,7 +48,7 @@ impl<'a> Host<'a> {
         self.subdomain
     }
 
-    /// The words from the last to the first.
+    /// The words in reverse order.
     pub(crate) fn words_from_the_end(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.subdomain.rsplit('.').chain([self.word])
     }
@@ -66,7 +66,7 @@ impl std::hash::Hash for Host<'_> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         for part in [self.word, self.subdomain] {
             part.bytes().for_each(|c| state.write_u8(c.to_ascii_lowercase()));
-            // The parts have no slash: they cannot run into each other.
+            // The parts contain no slash, so it separates them unambiguously.
             state.write_u8(b'/');
         }
     }
@@ -88,7 +88,8 @@ pub(crate) fn write_lower(text: &str, out: &mut impl fmt::Write) -> fmt::Result 
     }
 }
 
-/// Reads `*(word ".") last-word [ "." ]` from `at`: where the last word ends, and where reading goes on.
+/// Parses `*(word ".") last-word [ "." ]` at `at`. Returns the end of the last word, and where to
+/// continue.
 #[inline]
 pub(crate) fn domain(bytes: &[u8], mut at: usize) -> Result<(usize, usize), ParseError> {
     loop {
@@ -104,7 +105,7 @@ pub(crate) fn domain(bytes: &[u8], mut at: usize) -> Result<(usize, usize), Pars
     }
 }
 
-/// Reads a word from `at`: where it ends.
+/// Parses a word at `at` and returns its end.
 #[inline]
 pub(crate) fn word(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
     let mut end = at;
@@ -115,8 +116,8 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
         Err(ParseError::new(Rule::HostWord, at))
     } else if bytes[end - 1] == b'-' {
         Err(ParseError::new(Rule::HostWord, end - 1))
-    } else if end - at > LONGEST_WORD {
-        Err(ParseError::new(Rule::HostWordLength, at + LONGEST_WORD))
+    } else if end - at > MAX_HOST_WORD_BYTES {
+        Err(ParseError::new(Rule::HostWordLength, at + MAX_HOST_WORD_BYTES))
     } else {
         Ok(end)
     }
@@ -124,7 +125,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
 
 #[inline]
 fn is_word(byte: u8) -> bool {
-    const WORD: [bool; 256] = {
+    const IS_HOST_WORD_BYTE: [bool; 256] = {
         let mut table = [false; 256];
         let mut c = 0;
         while c < 128_u8 {
@@ -133,5 +134,5 @@ fn is_word(byte: u8) -> bool {
         }
         table
     };
-    WORD[byte as usize]
+    IS_HOST_WORD_BYTE[byte as usize]
 }

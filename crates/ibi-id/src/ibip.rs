@@ -7,17 +7,17 @@ use std::num::NonZeroU16;
 use crate::address::{self, V4_DIGITS, V6_DIGITS};
 use crate::digits::{W, X, digit_27, encode_27, encode_27_short, is_ibip, meaning};
 use crate::instant::{Instant, picos_of};
-use crate::label::LONGEST_LABEL;
+use crate::text::MAX_LABEL_BYTES;
 use crate::text::Suffix;
 use crate::{ParseError, Rule};
 
-/// The port that is left out.
+/// The default port, which is not written.
 pub const DEFAULT_PORT: u16 = 800;
 
-/// 1995-08-01T00:00:00Z in Unix seconds: the month of the first label, from which suffixes count.
-pub const FIRST_SECOND: i64 = 807_235_200;
+/// 1995-08-01T00:00:00Z in Unix seconds, the month of the first label: the epoch of suffixes.
+pub const IBIP_EPOCH_SECONDS: i64 = 807_235_200;
 
-/// A label of the form `ibip`, as `8JMKD3MGP8W/34PGRBS`, in the spelling it was found in.
+/// A label of the form `ibip`, such as `8JMKD3MGP8W/34PGRBS`, in its original spelling.
 #[derive(Debug, Clone, Copy)]
 pub struct Ibip<S = Box<str>> {
     spelling: S,
@@ -28,19 +28,19 @@ pub struct Ibip<S = Box<str>> {
 }
 
 impl<'a> Ibip<&'a str> {
-    /// Reads an IBIp.
+    /// Parses an IBIp.
     #[inline]
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
-        // Grammar first, then meaning (1.4).
+        // Syntax errors take precedence over semantic ones (1.4).
         Self::read(text).map_err(|error| grammar(text.as_bytes()).err().unwrap_or(error))
     }
 
-    /// Reads it and says what is wrong in the order of reading.
+    /// Parses it and reports the first error in reading order.
     #[inline]
     pub(crate) fn read(text: &'a str) -> Result<Self, ParseError> {
         let bytes = text.as_bytes();
-        if bytes.len() > LONGEST_LABEL {
-            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+        if bytes.len() > MAX_LABEL_BYTES {
+            return Err(ParseError::new(Rule::LabelLength, MAX_LABEL_BYTES));
         }
         let (number, marker) = number(bytes, 0);
         let ip = match bytes.get(marker).map(|&c| meaning(c)) {
@@ -62,7 +62,7 @@ impl<'a> Ibip<&'a str> {
 }
 
 impl<S: AsRef<str>> Ibip<S> {
-    /// The label as it was found.
+    /// The label as spelled.
     pub fn spelling(&self) -> &str {
         self.spelling.as_ref()
     }
@@ -72,22 +72,22 @@ impl<S: AsRef<str>> Ibip<S> {
         self.ip
     }
 
-    /// The port, [`DEFAULT_PORT`] when none is written.
+    /// The port; [`DEFAULT_PORT`] if none is written.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The instant of the assignment.
+    /// The instant at which it was minted.
     pub fn instant(&self) -> Instant {
         self.instant
     }
 
-    /// The prefix as it was found: `8JMKD3MGP8W`.
+    /// The prefix as spelled: `8JMKD3MGP8W`.
     pub fn prefix(&self) -> &str {
         &self.spelling()[..usize::from(self.suffix) - 1]
     }
 
-    /// The suffix as it was found: `34PGRBS`.
+    /// The suffix as spelled: `34PGRBS`.
     pub fn suffix(&self) -> &str {
         &self.spelling()[usize::from(self.suffix)..]
     }
@@ -115,7 +115,7 @@ impl<S: AsRef<str>> fmt::Display for Ibip<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&prefix(self.ip, self.port))?;
         f.write_str("/")?;
-        // What was read counts from the first second on.
+        // A parsed instant is never before the epoch.
         let suffix = suffix(self.instant).map_err(|_| fmt::Error)?;
         f.write_str(&suffix)
     }
@@ -128,8 +128,8 @@ pub struct IbipPrefix {
 }
 
 impl IbipPrefix {
-    /// The prefix of an address (algorithm 5): `150.163.34.243`, port 800, is `8JMKD3MGP8W`. No port is
-    /// [`DEFAULT_PORT`].
+    /// The prefix of an address (algorithm 5): `150.163.34.243`, port 800, is `8JMKD3MGP8W`. No
+    /// port is [`DEFAULT_PORT`].
     pub fn new(ip: IpAddr, port: Option<NonZeroU16>) -> Self {
         Self { text: prefix(ip, port.map_or(DEFAULT_PORT, NonZeroU16::get)) }
     }
@@ -139,7 +139,7 @@ impl IbipPrefix {
         &self.text
     }
 
-    /// The label for an instant, canonical; refused before 1995-08-01.
+    /// The canonical label for an instant; an error before 1995-08-01.
     pub fn label(&self, at: Instant) -> Result<String, ParseError> {
         Ok(format!("{}/{}", self.text, suffix(at)?))
     }
@@ -169,18 +169,18 @@ fn push_27(text: &mut String, number: u64) {
     text.extend(buffer[start..].iter().map(|&c| char::from(c)));
 }
 
-/// The canonical suffix of an instant (algorithm 6 and D3); refused before 1995-08-01.
+/// The canonical suffix of an instant (algorithm 6 and D3); an error before 1995-08-01.
 pub fn suffix(at: Instant) -> Result<Suffix, ParseError> {
     let mut text = Suffix::EMPTY;
     write_suffix(at, &mut text)?;
     Ok(text)
 }
 
-/// [`suffix`] in place of what `text` held before: for minting many, without moving the text.
+/// Like [`suffix`], but overwrites `text`: avoids moving the text when minting many labels.
 #[inline]
 pub fn write_suffix(at: Instant, text: &mut Suffix) -> Result<(), ParseError> {
     let seconds =
-        u64::try_from(at.seconds() - FIRST_SECOND).map_err(|_| ParseError::new(Rule::BeforeIbip, 0))?;
+        u64::try_from(at.seconds() - IBIP_EPOCH_SECONDS).map_err(|_| ParseError::new(Rule::BeforeIbip, 0))?;
     // The year 9999 ends before 27^8 seconds.
     let (whole, length) = encode_27_short(seconds);
     text.start(whole, length);
@@ -193,7 +193,7 @@ pub fn write_suffix(at: Instant, text: &mut Suffix) -> Result<(), ParseError> {
 fn push_fraction(text: &mut Suffix, at: Instant) {
     let (fraction, digits) = at.fraction();
     text.push(b"W");
-    // D3: each leading zero of the fraction is one digit zero before the rest.
+    // D3: each leading zero of the fraction is written as one zero digit.
     let zeros = digits - (fraction.ilog10() as usize + 1);
     text.push(&[digit_27(0); 12][..zeros]);
     let mut buffer = [0; 14];
@@ -201,11 +201,11 @@ fn push_fraction(text: &mut Suffix, at: Instant) {
     text.push(&buffer[start..]);
 }
 
-/// Reads digits from `at` on: the number, modulo 2^64, and where they end.
+/// Parses digits from `at`. Returns the number modulo 2^64, and where they end.
 #[inline]
 fn number(bytes: &[u8], at: usize) -> (u64, usize) {
     let (mut number, mut end) = (0_u64, at);
-    // Two digits a step: half as many multiplications wait for one another.
+    // Two digits per step, which halves the chain of dependent multiplications.
     while let Some(&[high, low]) = bytes.get(end..end + 2) {
         let (high, low) = (meaning(high), meaning(low));
         if high >= W || low >= W {
@@ -220,7 +220,7 @@ fn number(bytes: &[u8], at: usize) -> (u64, usize) {
     }
 }
 
-/// How many digits are left without the leading zeros, which are read but do not count (1.4).
+/// The number of significant digits; leading zeros are accepted but do not count (1.4).
 #[inline]
 fn significant(bytes: &[u8], mut start: usize, end: usize) -> usize {
     while start < end && meaning(bytes[start]) == 0 {
@@ -237,7 +237,7 @@ fn v6(digits: &[u8]) -> Option<IpAddr> {
     address::decode_v6(digits).map(IpAddr::V6)
 }
 
-/// Reads the port, to the slash: the port, and where it ends.
+/// Parses the port up to the slash. Returns the port, and where it ends.
 #[inline]
 fn port(bytes: &[u8], at: usize) -> Result<(u16, usize), ParseError> {
     let (number, end) = number(bytes, at);
@@ -251,7 +251,7 @@ fn port(bytes: &[u8], at: usize) -> Result<(u16, usize), ParseError> {
     }
 }
 
-/// Reads the suffix, to the end of the text.
+/// Parses the suffix up to the end of the text.
 #[inline]
 fn instant(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
     let (seconds, end) = number(bytes, at);
@@ -263,16 +263,16 @@ fn instant(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
         Some(&c) if meaning(c) == W => fraction(bytes, end + 1)?,
         Some(_) => return Err(unexpected(bytes, end, Rule::IbipSuffix)),
     };
-    // Nine digits are past the year 9999 already.
+    // Nine digits are beyond the year 9999.
     let range = ParseError::new(Rule::InstantRange, at);
     if significant(bytes, at, end) > 9 {
         return Err(range);
     }
-    // Below 27^9: fits.
-    Instant::new(seconds as i64 + FIRST_SECOND, picos).ok_or(range)
+    // Below 27^9, so the cast is lossless.
+    Instant::new(seconds as i64 + IBIP_EPOCH_SECONDS, picos).ok_or(range)
 }
 
-/// Reads a fraction (D3), to the end of the text: picoseconds.
+/// Parses a fraction (D3) up to the end of the text, in picoseconds.
 fn fraction(bytes: &[u8], at: usize) -> Result<u64, ParseError> {
     let (value, end) = number(bytes, at);
     if end == at || end != bytes.len() {
@@ -292,11 +292,11 @@ fn fraction(bytes: &[u8], at: usize) -> Result<u64, ParseError> {
     Ok(picos_of(value, digits))
 }
 
-/// Whether a text is written as an IBIp, whatever it means: its characters, then their order.
+/// Checks the syntax of an IBIp, not its meaning: its characters, then their order.
 #[cold]
 fn grammar(bytes: &[u8]) -> Result<(), ParseError> {
-    if bytes.len() > LONGEST_LABEL {
-        return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+    if bytes.len() > MAX_LABEL_BYTES {
+        return Err(ParseError::new(Rule::LabelLength, MAX_LABEL_BYTES));
     }
     if let Some(at) = bytes.iter().position(|&c| !is_ibip(c) && c != b'/') {
         return Err(unexpected(bytes, at, Rule::IbipCharacter));
@@ -318,7 +318,7 @@ fn grammar(bytes: &[u8]) -> Result<(), ParseError> {
     }
 }
 
-/// What is wrong with a byte that is no digit: it has no place in an IBIp at all, or not here.
+/// The error for a byte that is not a digit: not allowed in any IBIp, or not at this position.
 #[cold]
 fn unexpected(bytes: &[u8], at: usize, otherwise: Rule) -> ParseError {
     let rule = match bytes.get(at) {

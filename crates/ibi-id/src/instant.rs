@@ -4,14 +4,12 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use crate::civil::{Civil, Positions};
+use crate::granularity::PICOS_PER_SECOND;
 use crate::{Granularity, ParseError, Rule};
 
-/// Picoseconds in a second: the twelve fraction digits that are read (1.4).
-pub(crate) const PICOS: u64 = 1_000_000_000_000;
-
-/// An instant from 0001-01-01T00:00:00Z to the end of 9999, to the picosecond.
+/// An instant from 0001-01-01T00:00:00Z to the end of 9999, with picosecond resolution.
 ///
-/// It reads RFC 3339 and Unix seconds, and prints RFC 3339 in UTC:
+/// Parses RFC 3339 and Unix seconds, and prints RFC 3339 in UTC:
 ///
 /// ```
 /// use ibi_id::Instant;
@@ -28,16 +26,16 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// 0001-01-01T00:00:00Z, the first instant that a label can tell.
+    /// 0001-01-01T00:00:00Z, the first instant that a label can encode.
     pub const MIN: Self = Self { seconds: -62_135_596_800, picos: 0 };
-    /// The last picosecond of 9999, the last instant that a label can tell.
-    pub const MAX: Self = Self { seconds: 253_402_300_799, picos: PICOS - 1 };
+    /// The last picosecond of 9999, the last instant that a label can encode.
+    pub const MAX: Self = Self { seconds: 253_402_300_799, picos: PICOS_PER_SECOND - 1 };
 
-    /// The instant that many seconds, and picoseconds more, after the Unix epoch; nothing outside the years 0001
-    /// to 9999 or with a second or more of picoseconds.
+    /// The instant this many seconds and picoseconds after the Unix epoch; `None` outside the years
+    /// 0001 to 9999, or if `picos` is a second or more.
     #[inline]
     pub const fn new(seconds: i64, picos: u64) -> Option<Self> {
-        if seconds < Self::MIN.seconds || seconds > Self::MAX.seconds || picos >= PICOS {
+        if seconds < Self::MIN.seconds || seconds > Self::MAX.seconds || picos >= PICOS_PER_SECOND {
             return None;
         }
         Some(Self { seconds, picos })
@@ -55,12 +53,13 @@ impl Instant {
         self.picos
     }
 
-    /// The same as Unix seconds in decimal: `1234806360.5`.
-    pub const fn unix(self) -> Unix {
-        Unix(self)
+    /// Displays as decimal Unix seconds: `1234806360.5`.
+    pub const fn unix(self) -> UnixSeconds {
+        UnixSeconds(self)
     }
 
-    /// `r * floor(self / r)`: the last multiple of the granularity that is not after this (1.5, step 1).
+    /// `r * floor(self / r)`: the last multiple of the granularity not after this instant (1.5,
+    /// step 1).
     #[inline]
     pub const fn floor(self, r: Granularity) -> Self {
         match r.picos() {
@@ -69,15 +68,15 @@ impl Instant {
         }
     }
 
-    /// `self + r`, unless that is after [`Self::MAX`].
+    /// `self + r`; `None` after [`Self::MAX`].
     #[inline]
     pub const fn plus(self, r: Granularity) -> Option<Self> {
         match r.picos() {
             None => Self::new(self.seconds + 60, self.picos),
-            Some(step) if self.picos + step < PICOS => {
+            Some(step) if self.picos + step < PICOS_PER_SECOND => {
                 Some(Self { seconds: self.seconds, picos: self.picos + step })
             }
-            Some(step) => Self::new(self.seconds + 1, self.picos + step - PICOS),
+            Some(step) => Self::new(self.seconds + 1, self.picos + step - PICOS_PER_SECOND),
         }
     }
 
@@ -89,14 +88,14 @@ impl Instant {
         Civil::from_unix(self.seconds)
     }
 
-    /// The fraction as a whole number without trailing zeros, and how many digits it has: .05 is (5, 2).
+    /// The fraction as an integer without trailing zeros, and its number of digits: .05 is (5, 2).
     #[inline]
     pub(crate) const fn fraction(self) -> (u64, usize) {
         let (mut value, mut digits) = (self.picos, 12);
         if value == 0 {
             return (0, 0);
         }
-        // Most fractions are of nanoseconds or coarser: take three zeros at a time first.
+        // Most fractions are in nanoseconds or coarser: remove three zeros at a time first.
         while value % 1000 == 0 {
             value /= 1000;
             digits -= 3;
@@ -109,10 +108,10 @@ impl Instant {
     }
 }
 
-/// Reads the digits of a fraction: `value` written with `digits` digits after the point, as picoseconds.
+/// Converts a fraction to picoseconds: `value`, written with `digits` digits after the point.
 #[inline]
 pub(crate) const fn picos_of(value: u64, digits: usize) -> u64 {
-    const POWERS: [u64; 13] = {
+    const POWERS_OF_TEN: [u64; 13] = {
         let mut powers = [1; 13];
         let mut i = 1;
         while i < 13 {
@@ -121,7 +120,7 @@ pub(crate) const fn picos_of(value: u64, digits: usize) -> u64 {
         }
         powers
     };
-    value * POWERS[12 - digits]
+    value * POWERS_OF_TEN[12 - digits]
 }
 
 impl fmt::Display for Instant {
@@ -139,20 +138,20 @@ impl fmt::Debug for Instant {
     }
 }
 
-/// An [`Instant`] that prints as Unix seconds in decimal.
+/// An [`Instant`] that displays as decimal Unix seconds.
 #[derive(Debug, Clone, Copy)]
-pub struct Unix(Instant);
+pub struct UnixSeconds(Instant);
 
-impl fmt::Display for Unix {
+impl fmt::Display for UnixSeconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Instant { seconds, picos } = self.0;
         if seconds >= 0 || picos == 0 {
             write!(f, "{seconds}")?;
             return write_fraction(self.0, f);
         }
-        // -0.25 is kept as -1 second and .75: print the magnitude.
+        // -0.25 is stored as -1 second and .75: print the magnitude.
         write!(f, "-{}", -(seconds + 1))?;
-        write_fraction(Instant { seconds: 0, picos: PICOS - picos }, f)
+        write_fraction(Instant { seconds: 0, picos: PICOS_PER_SECOND - picos }, f)
     }
 }
 
@@ -168,7 +167,7 @@ impl FromStr for Instant {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
-        // An RFC 3339 date has a hyphen after its year; Unix seconds have none but a sign.
+        // An RFC 3339 date has a hyphen after its year; Unix seconds have at most a leading sign.
         if unsigned.contains('-') { rfc3339(text.as_bytes()) } else { unix(text) }
     }
 }
@@ -190,13 +189,14 @@ fn unix(text: &str) -> Result<Instant, ParseError> {
     let at = match (negative, picos) {
         (false, _) => Instant::new(seconds, picos),
         (true, 0) => Instant::new(-seconds, 0),
-        (true, _) => Instant::new(-seconds - 1, PICOS - picos),
+        (true, _) => Instant::new(-seconds - 1, PICOS_PER_SECOND - picos),
     };
     at.ok_or(range)
 }
 
 fn rfc3339(bytes: &[u8]) -> Result<Instant, ParseError> {
-    const AT: Positions = Positions { year: 0, month: 5, day: 8, hour: 11, minute: 14, second: 17 };
+    const FIELD_POSITIONS: Positions =
+        Positions { year: 0, month: 5, day: 8, hour: 11, minute: 14, second: 17 };
     let shape = |at| ParseError::new(Rule::Time, at);
     let number = |at: usize, len: usize| -> Result<u16, ParseError> {
         (at..at + len).try_fold(0, |n, i| match bytes.get(i) {
@@ -209,17 +209,17 @@ fn rfc3339(bytes: &[u8]) -> Result<Instant, ParseError> {
         Some(c) if allowed.contains(c) => Ok(*c),
         _ => Err(shape(at.min(bytes.len()))),
     };
-    let year = number(AT.year, 4)?;
+    let year = number(FIELD_POSITIONS.year, 4)?;
     separator(4, b"-")?;
-    let month = two(AT.month)?;
+    let month = two(FIELD_POSITIONS.month)?;
     separator(7, b"-")?;
-    let day = two(AT.day)?;
+    let day = two(FIELD_POSITIONS.day)?;
     separator(10, b"Tt ")?;
-    let hour = two(AT.hour)?;
+    let hour = two(FIELD_POSITIONS.hour)?;
     separator(13, b":")?;
-    let minute = two(AT.minute)?;
+    let minute = two(FIELD_POSITIONS.minute)?;
     separator(16, b":")?;
-    let second = two(AT.second)?;
+    let second = two(FIELD_POSITIONS.second)?;
     let (picos, zone) = optional_fraction(bytes, 19)?;
     let (offset, end) = match separator(zone, b"Zz+-")? {
         b'Z' | b'z' => (0, zone + 1),
@@ -237,17 +237,17 @@ fn rfc3339(bytes: &[u8]) -> Result<Instant, ParseError> {
     if end != bytes.len() {
         return Err(shape(end));
     }
-    let local = Civil { year, month, day, hour, minute, second }.unix(&AT)?;
+    let local = Civil { year, month, day, hour, minute, second }.unix(&FIELD_POSITIONS)?;
     Instant::new(local - offset, picos).ok_or(ParseError::new(Rule::InstantRange, 0))
 }
 
-/// The end of the run of decimal digits that begins at `from`.
+/// The end of the decimal digits that begin at `from`.
 #[inline]
 pub(crate) fn digits_from(bytes: &[u8], from: usize) -> usize {
     from + bytes[from..].iter().take_while(|c| c.is_ascii_digit()).count()
 }
 
-/// Reads `[ "." 1*12DIGIT ]` at `from`: picoseconds, and where it ends.
+/// Parses `[ "." 1*12DIGIT ]` at `from`. Returns picoseconds, and where it ends.
 pub(crate) fn optional_fraction(bytes: &[u8], from: usize) -> Result<(u64, usize), ParseError> {
     if bytes.get(from) != Some(&b'.') {
         return Ok((0, from));

@@ -1,21 +1,20 @@
-//! A label in any of its three forms, told apart by their shapes (1.3).
+//! A label in any of its three forms, distinguished by shape (1.3).
+
+mod diagnosis;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::diagnosis::diagnose;
 use crate::uniqueness::{NotUnique, host_not_unique, ip_not_unique};
 use crate::{Host, Ibip, Instant, Legacy, ParseError, Repository};
+use diagnosis::diagnose;
 
-/// The longest label that is read or written, in bytes (1.4).
-pub const LONGEST_LABEL: usize = 255;
-
-/// A label: it keeps the spelling it was found in, prints the canonical one, and is equal to every other spelling
-/// of the same identifier.
+/// A label. It keeps its original spelling, prints the canonical one, and equals every other
+/// spelling of the same identifier.
 ///
-/// `Label<&str>` borrows the text and allocates nothing; `Label` owns it.
+/// `Label<&str>` borrows the text without allocating; `Label` owns it.
 ///
 /// ```
 /// use ibi_id::Label;
@@ -26,7 +25,7 @@ pub const LONGEST_LABEL: usize = 255;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub enum Label<S = Box<str>> {
-    /// The name of the uniform repository, domain based (1.1).
+    /// Uniform repository name, domain based (1.1).
     Repository(Repository<S>),
     /// Opaque, IP based (1.2).
     Ibip(Ibip<S>),
@@ -46,7 +45,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// `rep`, `ibip` or `legacy`: the names on the wire.
+    /// `rep`, `ibip` or `legacy`, as on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Form::Repository => "rep",
@@ -57,8 +56,8 @@ impl Form {
 }
 
 impl<'a> Label<&'a str> {
-    /// Reads a label of any form. No text is a label of two forms: only `rep` has three slashes, and a `Z`, which
-    /// every legacy label has in its first word, is no character of an `ibip`.
+    /// Parses a label of any form. The forms are disjoint: only `rep` has three slashes, and every
+    /// legacy label has a `Z` in its first word, which is not allowed in an `ibip`.
     #[inline]
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         match Ibip::read(text) {
@@ -75,7 +74,7 @@ impl<'a> Label<&'a str> {
 }
 
 impl<S: AsRef<str>> Label<S> {
-    /// Which of the three forms it has.
+    /// Its form.
     pub fn form(&self) -> Form {
         match self {
             Label::Repository(_) => Form::Repository,
@@ -84,7 +83,7 @@ impl<S: AsRef<str>> Label<S> {
         }
     }
 
-    /// The label as it was found.
+    /// The label as spelled.
     pub fn spelling(&self) -> &str {
         match self {
             Label::Repository(label) => label.spelling(),
@@ -93,7 +92,7 @@ impl<S: AsRef<str>> Label<S> {
         }
     }
 
-    /// The part before the instant, as it was found.
+    /// The part before the instant, as spelled.
     pub fn prefix(&self) -> &str {
         match self {
             Label::Repository(label) => label.prefix(),
@@ -102,12 +101,24 @@ impl<S: AsRef<str>> Label<S> {
         }
     }
 
-    /// The part that tells the instant, as it was found.
+    /// The part that encodes the instant, as spelled.
     pub fn suffix(&self) -> &str {
         match self {
             Label::Repository(label) => label.suffix(),
             Label::Ibip(label) => label.suffix(),
             Label::Legacy(label) => label.suffix(),
+        }
+    }
+
+    /// Whether both labels have the same prefix, in any spelling; `None` for labels of different
+    /// forms, and for legacy labels, whose prefix is opaque.
+    pub fn shares_prefix<T: AsRef<str>>(&self, other: &Label<T>) -> Option<bool> {
+        match (self, other) {
+            (Label::Repository(a), Label::Repository(b)) => {
+                Some(a.host() == b.host() && a.port() == b.port())
+            }
+            (Label::Ibip(a), Label::Ibip(b)) => Some(a.ip() == b.ip() && a.port() == b.port()),
+            _ => None,
         }
     }
 
@@ -121,7 +132,7 @@ impl<S: AsRef<str>> Label<S> {
         if let Label::Ibip(label) = self { Some(label.ip()) } else { None }
     }
 
-    /// The port, written or left out; a legacy label tells none.
+    /// The port, explicit or default; `None` for legacy labels.
     pub fn port(&self) -> Option<u16> {
         match self {
             Label::Repository(label) => Some(label.port()),
@@ -130,7 +141,7 @@ impl<S: AsRef<str>> Label<S> {
         }
     }
 
-    /// The instant of the assignment.
+    /// The instant at which it was minted.
     pub fn instant(&self) -> Instant {
         match self {
             Label::Repository(label) => label.instant(),
@@ -139,8 +150,8 @@ impl<S: AsRef<str>> Label<S> {
         }
     }
 
-    /// Whether its host or address is globally unique, and why not if it is not (1.6). A legacy label does not
-    /// tell: nothing.
+    /// Whether its host or address is globally unique, with the reason if not (1.6). `None` for
+    /// legacy labels, whose prefix is opaque.
     pub fn globally_unique(&self) -> Option<Result<(), NotUnique>> {
         let reason = match self {
             Label::Repository(label) => host_not_unique(label.host()),
@@ -168,8 +179,8 @@ impl FromStr for Label {
     }
 }
 
-/// By meaning (1.3): host or address, port and instant; legacy labels by every byte. Labels of different forms are
-/// different: only an Archive's record ties them.
+/// By meaning (1.3): host or address, port and instant; legacy labels by bytes. Labels of different
+/// forms are never equal: only an Archive's record connects them.
 impl<S: AsRef<str>, T: AsRef<str>> PartialEq<Label<T>> for Label<S> {
     fn eq(&self, other: &Label<T>) -> bool {
         match (self, other) {
@@ -194,7 +205,7 @@ impl<S: AsRef<str>> Hash for Label<S> {
     }
 }
 
-/// Prints the canonical spelling: the one that 1.1 and 1.2 build.
+/// Prints the canonical spelling, as constructed by 1.1 and 1.2.
 impl<S: AsRef<str>> fmt::Display for Label<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,14 +1,15 @@
-//! The legacy form, from before 2009: read, recorded and resolved, never minted (1.3).
+//! The legacy form, from before 2009: parsed, recorded and resolved, never minted (1.3).
 
 use std::fmt;
 
 use crate::digits::value_53;
-use crate::ibip::FIRST_SECOND;
+use crate::ibip::IBIP_EPOCH_SECONDS;
 use crate::instant::Instant;
-use crate::label::LONGEST_LABEL;
+use crate::text::MAX_LABEL_BYTES;
 use crate::{ParseError, Rule};
 
-/// A label of the legacy form, as `83LX3pFwXQZeBBx/hwiTk`. Case-sensitive: every spelling is its own label.
+/// A label of the legacy form, such as `83LX3pFwXQZeBBx/hwiTk`. Case-sensitive: every spelling is a
+/// label of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Legacy<S = Box<str>> {
     spelling: S,
@@ -17,11 +18,11 @@ pub struct Legacy<S = Box<str>> {
 }
 
 impl<'a> Legacy<&'a str> {
-    /// Reads a legacy label.
+    /// Parses a legacy label.
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         let bytes = text.as_bytes();
-        if bytes.len() > LONGEST_LABEL {
-            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+        if bytes.len() > MAX_LABEL_BYTES {
+            return Err(ParseError::new(Rule::LabelLength, MAX_LABEL_BYTES));
         }
         let slash = bytes.iter().take_while(|c| c.is_ascii_alphanumeric()).count();
         if bytes.get(slash) != Some(&b'/') || !bytes[..slash].contains(&b'Z') {
@@ -33,17 +34,17 @@ impl<'a> Legacy<&'a str> {
 }
 
 impl<S: AsRef<str>> Legacy<S> {
-    /// The label as it was found, which is its canonical spelling too.
+    /// The label as spelled, which is also its canonical spelling.
     pub fn spelling(&self) -> &str {
         self.spelling.as_ref()
     }
 
-    /// The instant of the assignment.
+    /// The instant at which it was minted.
     pub fn instant(&self) -> Instant {
         self.instant
     }
 
-    /// The first word: `83LX3pFwXQZeBBx`. What it encodes is not known.
+    /// The first word: `83LX3pFwXQZeBBx`. Its encoding is unknown.
     pub fn prefix(&self) -> &str {
         &self.spelling()[..usize::from(self.suffix) - 1]
     }
@@ -68,7 +69,7 @@ impl<S: AsRef<str>> Legacy<S> {
     }
 }
 
-// By every byte (1.3).
+// Compared by bytes (1.3).
 compared_by_meaning!(Legacy);
 
 impl<S: AsRef<str>> fmt::Display for Legacy<S> {
@@ -77,7 +78,7 @@ impl<S: AsRef<str>> fmt::Display for Legacy<S> {
     }
 }
 
-/// Seconds since 1995-08-01 in base 53, to the end of the text.
+/// Parses seconds since 1995-08-01 in base 53, up to the end of the text.
 fn instant(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
     let range = ParseError::new(Rule::InstantRange, at);
     if at == bytes.len() {
@@ -85,8 +86,8 @@ fn instant(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
     }
     let seconds = bytes[at..].iter().enumerate().try_fold(0_i64, |seconds, (i, &c)| {
         let digit = value_53(c).ok_or(ParseError::new(Rule::LegacyDigit, at + i))?;
-        // Stays far below overflow: past the year 9999 it only grows to the first bound that is.
+        // Saturates, so it cannot overflow; the sum below is then out of range.
         Ok((seconds * 53 + i64::from(digit)).min(Instant::MAX.seconds()))
     })?;
-    Instant::new(FIRST_SECOND + seconds, 0).ok_or(range)
+    Instant::new(IBIP_EPOCH_SECONDS + seconds, 0).ok_or(range)
 }

@@ -1,33 +1,34 @@
-//! Internet Based Identifiers (IBI: ABNT NBR 16066, RTC-10-I): read, check, compare, decode and build them.
+//! Internet Based Identifiers (IBI: ABNT NBR 16066, RTC-10-I): parse, validate, compare, decode and
+//! construct them.
 //!
-//! An IBI is a label `prefix "/" suffix`. The prefix names who minted it by something that the Internet already
-//! made unique, a host name or an IP address with a port; the suffix is the instant of the minting. Nobody has to
-//! register anything. The same instant can be told in two forms, and a third is read for the sake of old papers:
+//! An IBI is a label `prefix "/" suffix`. The prefix identifies the minter by something that is
+//! already unique on the Internet, a host name or an IP address with a port; the suffix encodes the
+//! instant of minting. No registration is needed. There are two current forms, and a legacy form
+//! that is only read:
 //!
-//! | form | example | told by |
+//! | form | example | encodes |
 //! | --- | --- | --- |
 //! | [`Repository`] (`rep`) | `sid.inpe.br/mtc-m18/2009/02.16.17.46` | host name, port, instant |
 //! | [`Ibip`] (`ibip`) | `8JMKD3MGP8W/34PGRBS` | IP address, port, instant, in base 27 |
 //! | [`Legacy`] (`legacy`) | `83LX3pFwXQZeBBx/hwiTk` | an unknown prefix, instant in base 53 |
 //!
-//! Reading: [`Label::parse`] takes any of them and says which rule a text breaks, and where ([`ParseError`]).
-//! A label keeps its spelling, prints the canonical one and compares by meaning.
+//! Parsing: [`Label::parse`] accepts any form; a [`ParseError`] has the violated rule and its
+//! position. A label keeps its spelling, prints the canonical one and compares by meaning.
 //!
-//! Building: [`RepositoryPrefix`] and [`IbipPrefix`] name a minter; [`repository::suffix`] and [`ibip::suffix`]
-//! write an [`Instant`]. Which instant comes next, so that no label is ever given out twice, is decided by the
-//! [`distributor`] on a grid of a [`Granularity`].
+//! Construction: [`RepositoryPrefix`] and [`IbipPrefix`] identify a minter; [`repository::suffix`]
+//! and [`ibip::suffix`] encode an [`Instant`]. The [`distributor`] chooses the next instant on the
+//! grid of a [`Granularity`], so that no label is issued twice.
 //!
-//! [`NotUnique`] tells the prefixes that are not unique in the world after all.
+//! [`NotUnique`] says why a prefix is not globally unique.
 //!
-//! No dependency, no I/O, no clock, no floating point; reading is linear in the text and allocates nothing for
-//! borrowed labels. Clauses like 1.3 or D4 in these pages are those of `docs/formats/labels.md`.
+//! No dependencies, no I/O, no clock, no floating point; parsing is linear and does not allocate
+//! for borrowed labels. Clause numbers such as 1.3 or D4 refer to `docs/formats/labels.md`.
 
 #[macro_use]
 mod meaning;
 
 mod address;
 mod civil;
-mod diagnosis;
 mod digits;
 pub mod distributor;
 mod error;
@@ -45,9 +46,9 @@ pub use error::{ParseError, Rule};
 pub use granularity::Granularity;
 pub use host::Host;
 pub use ibip::{Ibip, IbipPrefix};
-pub use instant::{Instant, Unix};
-pub use label::{Form, LONGEST_LABEL, Label};
+pub use instant::{Instant, UnixSeconds};
+pub use label::{Form, Label};
 pub use legacy::Legacy;
 pub use repository::{Repository, RepositoryPrefix};
-pub use text::Suffix;
+pub use text::{MAX_LABEL_BYTES, Suffix};
 pub use uniqueness::{NotUnique, host_not_unique, ip_not_unique};

@@ -1,6 +1,6 @@
-//! Labels compare by what they mean, not by how they are spelled (1.3).
+//! Labels compare by meaning, not by spelling (1.3).
 
-/// Makes a form equal to its other spellings, and hash like them, by its method `meaning`.
+/// Implements `Eq` and `Hash` for a form by its method `meaning`.
 macro_rules! compared_by_meaning {
     ($form:ident) => {
         impl<S: AsRef<str>, T: AsRef<str>> PartialEq<$form<T>> for $form<S> {

@@ -1,4 +1,4 @@
-//! Form `rep`: the name of the uniform repository, domain based (1.1).
+//! Form `rep`: the uniform repository name, domain based (1.1).
 
 use std::fmt::{self, Write as _};
 use std::num::NonZeroU16;
@@ -6,14 +6,15 @@ use std::num::NonZeroU16;
 use crate::civil::{Civil, Positions};
 use crate::host::{self, Host, write_lower};
 use crate::instant::{Instant, digits_from, optional_fraction};
-use crate::label::LONGEST_LABEL;
+use crate::text::MAX_LABEL_BYTES;
 use crate::text::Suffix;
 use crate::{ParseError, Rule};
 
-/// The port that is left out.
+/// The default port, which is not written.
 pub const DEFAULT_PORT: u16 = 80;
 
-/// A label of the form `rep`, as `sid.inpe.br/mtc-m18/2009/02.16.17.46`, in the spelling it was found in.
+/// A label of the form `rep`, such as `sid.inpe.br/mtc-m18/2009/02.16.17.46`, in its original
+/// spelling.
 #[derive(Debug, Clone, Copy)]
 pub struct Repository<S = Box<str>> {
     spelling: S,
@@ -26,18 +27,19 @@ pub struct Repository<S = Box<str>> {
 }
 
 impl<'a> Repository<&'a str> {
-    /// Reads a repository name.
+    /// Parses a repository name.
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         let bytes = text.as_bytes();
-        if bytes.len() > LONGEST_LABEL {
-            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+        if bytes.len() > MAX_LABEL_BYTES {
+            return Err(ParseError::new(Rule::LabelLength, MAX_LABEL_BYTES));
         }
         let (subdomain_end, slash) = host::domain(bytes, 0)?;
         let word = slash_after(bytes, slash, Rule::HostWord)?;
         let word_end = host::word(bytes, word)?;
         let (port, slash) = port(bytes, word_end)?;
         let suffix = slash_after(bytes, slash, if slash == word_end { Rule::HostWord } else { Rule::Port })?;
-        // Grammar first, then meaning (1.4): what is wrong with the port is said if the date is written right.
+        // Syntax errors take precedence over semantic ones (1.4): an invalid port is reported only
+        // if the date is well-formed.
         let (port, instant) = match (port, date(bytes, suffix)) {
             (Some(port), instant) => (port, instant?),
             (None, Err(error)) if error.rule().is_of_dates_grammar() => return Err(error),
@@ -55,34 +57,34 @@ impl<'a> Repository<&'a str> {
 }
 
 impl<S: AsRef<str>> Repository<S> {
-    /// The label as it was found.
+    /// The label as spelled.
     pub fn spelling(&self) -> &str {
         self.spelling.as_ref()
     }
 
-    /// The host that minted it, or what stood for one.
+    /// The host that minted it; in old labels possibly a login name.
     pub fn host(&self) -> Host<'_> {
         let text = self.spelling();
         let (word, end) = self.word;
         Host::from_parts(&text[usize::from(word)..usize::from(end)], &text[..usize::from(self.subdomain_end)])
     }
 
-    /// The port, [`DEFAULT_PORT`] when none is written.
+    /// The port; [`DEFAULT_PORT`] if none is written.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The instant of the assignment.
+    /// The instant at which it was minted.
     pub fn instant(&self) -> Instant {
         self.instant
     }
 
-    /// The prefix as it was found: `sid.inpe.br/mtc-m18`.
+    /// The prefix as spelled: `sid.inpe.br/mtc-m18`.
     pub fn prefix(&self) -> &str {
         &self.spelling()[..usize::from(self.suffix) - 1]
     }
 
-    /// The suffix as it was found: `2009/02.16.17.46`.
+    /// The suffix as spelled: `2009/02.16.17.46`.
     pub fn suffix(&self) -> &str {
         &self.spelling()[usize::from(self.suffix)..]
     }
@@ -128,7 +130,8 @@ pub struct RepositoryPrefix {
 }
 
 impl RepositoryPrefix {
-    /// The prefix of a host (algorithm 1, D1): `mtc-m18.sid.inpe.br`, port 80, is `sid.inpe.br/mtc-m18`.
+    /// The prefix of a host (algorithm 1, D1): `mtc-m18.sid.inpe.br`, port 80, is
+    /// `sid.inpe.br/mtc-m18`.
     ///
     /// No port is [`DEFAULT_PORT`].
     pub fn new(host: Host<'_>, port: Option<NonZeroU16>) -> Self {
@@ -143,25 +146,25 @@ impl RepositoryPrefix {
         &self.text
     }
 
-    /// The label for an instant, canonical; refused when it would be too long (1.4).
+    /// The canonical label for an instant; an error if it would be too long (1.4).
     pub fn label(&self, at: Instant) -> Result<String, ParseError> {
         let label = format!("{}/{}", self.text, suffix(at));
-        if label.len() > LONGEST_LABEL {
-            return Err(ParseError::new(Rule::LabelLength, LONGEST_LABEL));
+        if label.len() > MAX_LABEL_BYTES {
+            return Err(ParseError::new(Rule::LabelLength, MAX_LABEL_BYTES));
         }
         Ok(label)
     }
 }
 
-/// The canonical suffix of an instant (algorithm 2): `2009/02.16.17.46`, with seconds and fraction only when they
-/// are not zero, and without trailing zeros.
+/// The canonical suffix of an instant (algorithm 2): `2009/02.16.17.46`, with seconds and fraction
+/// only if not zero, and without trailing zeros.
 pub fn suffix(at: Instant) -> Suffix {
     let mut text = Suffix::EMPTY;
     write_suffix(at, &mut text);
     text
 }
 
-/// [`suffix`] in place of what `text` held before: for minting many, without moving the text.
+/// Like [`suffix`], but overwrites `text`: avoids moving the text when minting many labels.
 #[inline]
 pub fn write_suffix(at: Instant, text: &mut Suffix) {
     let Civil { year, month, day, hour, minute, second } = at.civil();
@@ -187,7 +190,7 @@ pub fn write_suffix(at: Instant, text: &mut Suffix) {
     }
 }
 
-/// Passes the slash at `at`; anything else there breaks `otherwise`.
+/// Skips the slash at `at`; anything else there violates `otherwise`.
 #[inline]
 fn slash_after(bytes: &[u8], at: usize, otherwise: Rule) -> Result<usize, ParseError> {
     match bytes.get(at) {
@@ -197,7 +200,7 @@ fn slash_after(bytes: &[u8], at: usize, otherwise: Rule) -> Result<usize, ParseE
     }
 }
 
-/// Reads `[ ("." | "@") port ]`: the port, if it is one, and where it ends.
+/// Parses `[ ("." | "@") port ]`. Returns the port, if valid, and where it ends.
 #[inline]
 fn port(bytes: &[u8], at: usize) -> Result<(Option<u16>, usize), ParseError> {
     if !matches!(bytes.get(at), Some(b'.' | b'@')) {
@@ -215,7 +218,7 @@ fn port(bytes: &[u8], at: usize) -> Result<(Option<u16>, usize), ParseError> {
     Ok((u16::try_from(port).ok().filter(|port| *port > 0), end))
 }
 
-/// Reads the suffix, to the end of the text.
+/// Parses the suffix up to the end of the text.
 #[inline]
 fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
     let shape = |at| ParseError::new(Rule::DateShape, at);
@@ -252,7 +255,7 @@ fn date(bytes: &[u8], at: usize) -> Result<Instant, ParseError> {
     Instant::from_civil(Civil { year, month, day, hour, minute, second }, picos, &positions)
 }
 
-/// Reads the year and the slash after it, which something must follow.
+/// Parses the year and the slash after it, which must be followed by something.
 #[inline]
 fn year(bytes: &[u8], at: usize) -> Result<u16, ParseError> {
     match bytes.get(at..) {
@@ -267,7 +270,7 @@ fn year(bytes: &[u8], at: usize) -> Result<u16, ParseError> {
 fn no_year(bytes: &[u8], at: usize) -> ParseError {
     let end = digits_from(bytes, at);
     match (end - at, bytes.get(end)) {
-        // A part is missing: this one, or the one after it.
+        // A part is missing: this one or the next.
         (0, None) | (4, Some(b'/') | None) => ParseError::new(Rule::RepositoryParts, bytes.len()),
         (_, Some(b'/') | None) | (5.., _) => ParseError::new(Rule::Year, at),
         (_, Some(_)) => ParseError::new(Rule::DateShape, end),

@@ -1,9 +1,12 @@
-//! Short ASCII texts on the stack: what the builders write.
+//! The length of labels, and short ASCII texts on the stack, for constructing labels.
 
 use std::fmt;
 use std::ops::Deref;
 
-/// A suffix as text, kept in place: minting allocates nothing for it.
+/// Limit on the length of a label (1.4).
+pub const MAX_LABEL_BYTES: usize = 255;
+
+/// A suffix as text on the stack, so that minting does not allocate.
 #[derive(Clone, Copy)]
 pub struct Suffix {
     bytes: [u8; Self::CAPACITY],
@@ -14,17 +17,17 @@ impl Suffix {
     /// `9999/12.31.23.59.59.` and twelve digits are 32 bytes; the `ibip` form is shorter.
     const CAPACITY: usize = 32;
 
-    /// No text yet.
+    /// An empty text.
     pub const EMPTY: Self = Self { bytes: [0; Self::CAPACITY], length: 0 };
 
-    /// Begins anew with the first `length` of eight bytes of ASCII.
+    /// Replaces the text with the first `length` of eight ASCII bytes.
     #[inline]
     pub(crate) fn start(&mut self, ascii: [u8; 8], length: usize) {
         self.bytes[..8].copy_from_slice(&ascii);
         self.length = length as u8;
     }
 
-    /// Appends bytes, which every caller takes from ASCII digits, letters and punctuation.
+    /// Appends bytes, which must be ASCII.
     #[inline]
     pub(crate) fn push(&mut self, ascii: &[u8]) {
         let start = usize::from(self.length);
@@ -38,7 +41,7 @@ impl Suffix {
         self.push(&[b'0' + number / 10, b'0' + number % 10]);
     }
 
-    /// The text as ASCII bytes: the cheapest way to copy it somewhere.
+    /// The text as ASCII bytes: the cheapest form to copy.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
@@ -47,7 +50,7 @@ impl Suffix {
     /// The text.
     #[inline]
     pub fn as_str(&self) -> &str {
-        // Only ASCII is ever pushed, so this is never the empty fallback.
+        // Only ASCII is ever pushed, so the fallback is never used.
         std::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 }

@@ -1,6 +1,7 @@
-//! Which hosts and addresses only one machine in the world can have (1.6).
+//! Global uniqueness of hosts and addresses (1.6).
 //!
-//! Labels under the others exist and are read, but collide: `LK47B6W` is 127.0.0.1, and everybody has one.
+//! Labels under non-unique ones exist and are parsed, but may collide: `LK47B6W` is 127.0.0.1,
+//! which every machine has.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,28 +12,28 @@ use crate::Host;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NotUnique {
-    /// Every machine is this to itself.
+    /// The loopback address.
     Loopback,
-    /// Every private network has it (RFC 1918, RFC 4193, RFC 6598).
+    /// A private address (RFC 1918, RFC 4193, RFC 6598).
     Private,
-    /// Every link has it (RFC 3927, RFC 4291).
+    /// A link-local address (RFC 3927, RFC 4291).
     LinkLocal,
-    /// Kept for documentation and tests (RFC 5737, RFC 3849, RFC 9637, RFC 2544).
+    /// Reserved for documentation and tests (RFC 5737, RFC 3849, RFC 9637, RFC 2544).
     Documentation,
-    /// A group of machines, not one.
+    /// A multicast address.
     Multicast,
-    /// An IPv4 address in IPv6 clothes, or a way to tunnel: another address is meant.
+    /// An IPv4 address embedded in IPv6, or a tunnel: it stands for another address.
     Translated,
-    /// Not given to any machine by IANA.
+    /// Not assigned by IANA.
     Reserved,
-    /// A name that means something else in every network (RFC 6761, RFC 6762, RFC 8375 and `.internal`).
+    /// A name with a local meaning (RFC 6761, RFC 6762, RFC 8375 and `.internal`).
     LocalName,
-    /// A name kept for documentation and tests (RFC 6761).
+    /// A name reserved for documentation and tests (RFC 6761).
     ReservedName,
 }
 
 impl NotUnique {
-    /// The reason, for people.
+    /// The reason as text.
     pub const fn reason(self) -> &'static str {
         match self {
             NotUnique::Loopback => "it is the loopback address, which every machine has",
@@ -56,8 +57,8 @@ impl fmt::Display for NotUnique {
     }
 }
 
-/// Why an address is not globally unique, if it is not: the IANA registries of special-purpose addresses, and for
-/// IPv6 all that is outside of 2000::/3, the only space given out so far.
+/// Why an address is not globally unique, by the IANA special-purpose registries. For IPv6 that
+/// includes everything outside of 2000::/3, the only space assigned so far.
 pub fn ip_not_unique(ip: IpAddr) -> Option<NotUnique> {
     match ip {
         IpAddr::V4(ip) => v4_not_unique(ip),
@@ -74,7 +75,7 @@ fn v4_not_unique(ip: Ipv4Addr) -> Option<NotUnique> {
             Some(NotUnique::Documentation)
         }
         [224..=239, ..] => Some(NotUnique::Multicast),
-        // Anycast (AS112, AMT, 6to4): many machines answer under one address.
+        // Anycast (AS112, AMT, 6to4): many machines share one address.
         [192, 31, 196, _] | [192, 52, 193, _] | [192, 175, 48, _] | [192, 88, 99, _] => {
             Some(NotUnique::Reserved)
         }
@@ -101,9 +102,9 @@ fn v6_not_unique(ip: Ipv6Addr) -> Option<NotUnique> {
     }
 }
 
-/// Why a host name is not globally unique, if it is not.
+/// Why a host name is not globally unique; `None` if it is.
 pub fn host_not_unique(host: Host<'_>) -> Option<NotUnique> {
-    const LOCAL: [&str; 11] = [
+    const LOCAL_DOMAINS: [&str; 11] = [
         "localhost",
         "localdomain",
         "local",
@@ -116,14 +117,14 @@ pub fn host_not_unique(host: Host<'_>) -> Option<NotUnique> {
         "alt",
         "workgroup",
     ];
-    const RESERVED: [&str; 5] = ["test", "example", "invalid", "arpa", "onion"];
+    const RESERVED_DOMAINS: [&str; 5] = ["test", "example", "invalid", "arpa", "onion"];
     let mut words = host.words_from_the_end();
     let (last, before) = (words.next()?, words.next());
     let is = |word: &str, list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
     let below = |word| before.is_some_and(|before| before.eq_ignore_ascii_case(word));
-    if is(last, &LOCAL) || (is(last, &["arpa"]) && below("home")) {
+    if is(last, &LOCAL_DOMAINS) || (is(last, &["arpa"]) && below("home")) {
         Some(NotUnique::LocalName)
-    } else if is(last, &RESERVED) || (is(last, &["com", "net", "org"]) && below("example")) {
+    } else if is(last, &RESERVED_DOMAINS) || (is(last, &["com", "net", "org"]) && below("example")) {
         Some(NotUnique::ReservedName)
     } else {
         None

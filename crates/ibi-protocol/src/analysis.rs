@@ -1,28 +1,30 @@
-//! What a resolver makes of the answers of Archives (4.2, 4.3): pure, without a clock and without a network.
+//! Decides a resolution from the answers of Archives (4.2, 4.3). Pure: no clock, no network.
 //!
-//! The caller asks all Archives, turns what comes into [`Answer`]s (with [`check()`]), and calls [`decide`] whenever
-//! something has changed: an answer came, the grace or the deadline is over. [`Decision`] says what to do; after
-//! [`Decision::AskAgain`], [`Wanted::next`] is what is wanted in the next round.
+//! The caller queries all Archives, turns each response into a [`RoundAnswer`] (with [`check()`])
+//! and calls [`decide`] whenever something changes: an answer arrives, the grace period ends or the
+//! deadline passes. [`RoundDecision`] says what to do; after [`RoundDecision::AskAgain`],
+//! [`RoundQuery::next`] builds the next round's query.
 //!
 //! ```
-//! use ibi_protocol::{Limits, Pairs, analysis::*};
-//! let wanted = Wanted::new("8JMKD3MGP8W/35MMLL8".parse()?);
-//! let asked = Asked {
-//!     label: &wanted.label,
-//!     verbs: &wanted.verbs,
+//! use ibi_protocol::{PairsLimits, Pairs, analysis::*};
+//! let query = RoundQuery::new("8JMKD3MGP8W/35MMLL8".parse()?);
+//! let expected = AnswerExpectation {
+//!     label: &query.label,
+//!     verbs: &query.verbs,
 //!     service: &"sid.inpe.br/mtc-m18@80/2008/03.17.15.17".parse()?,
 //!     hosts: &["mtc-m16c.sid.inpe.br".to_owned()],
 //! };
 //! let body = b"ibi {ibip 8JMKD3MGP8W/35MMLL8} ibi.archiveservice {rep sid.inpe.br/mtc-m18/2008/03.17.15.17} \
 //!              url http://mtc-m16c.sid.inpe.br/a.pdf state Copy";
-//! let said = Said::from(check(&Pairs::read(body, &Limits::default())?, &asked));
-//! let Decision::Found(found) = decide(&[Answer { archive: ArchiveId(7), said }], &wanted) else { panic!() };
+//! let said = ArchiveReply::from(check(&Pairs::read(body, &PairsLimits::default())?, &expected));
+//! let RoundDecision::Found(found) = decide(&[RoundAnswer { archive: ArchiveId(7), said }], &query) else { panic!() };
 //! assert_eq!(found.url, "http://mtc-m16c.sid.inpe.br/a.pdf");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod check;
 mod claims;
+mod deciders;
 mod decision;
 mod editions;
 mod languages;
@@ -33,107 +35,119 @@ mod trail;
 
 use ibi_id::Label;
 
-pub use check::{Asked, CheckError, Live, Offer, Offered, check};
+pub use check::{AnswerCheckError, AnswerExpectation, AnswerOffer, CheckedAnswer, LiveAnswer, check};
 pub use decision::{
-    Claimed, Decision, Endless, Found, KnownCopy, NotFound, Question, Suspects, Tombstone, Why,
+    AnswerClaim, AnswerTombstone, CycleReason, FoundUrl, ItemQuery, KnownCopy, NotFoundReason,
+    OriginalDispute, RequeryReason, RoundDecision,
 };
 pub use languages::AcceptedLanguages;
-pub use trail::{AskAgain, Trail};
+pub use trail::{FollowUpQuery, QueryTrail};
 
 use crate::file_path::FilePath;
 use crate::persistent::PersistentUrl;
 use crate::verb::Verbs;
-use round::Round;
+use round::RoundAnalysis;
 
-/// The most rounds of questions to all Archives in one resolution, of whatever kind (4.2 step 5).
-pub const MOST_ROUNDS: u32 = 32;
+/// Limit on query rounds in one resolution, of whatever purpose (4.2 step 5).
+pub const MAX_ROUNDS: u32 = 32;
 
-/// The caller's number for an Archive.
+/// Caller-assigned number of an Archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArchiveId(pub u64);
 
-/// What one Archive said in a round.
+/// One Archive's reply in a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Which Archive.
+pub struct RoundAnswer {
+    /// The Archive.
     pub archive: ArchiveId,
-    /// What it said.
-    pub said: Said,
+    /// Its reply.
+    pub said: ArchiveReply,
 }
 
-/// What an Archive said.
+/// The outcome of querying one Archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// An answer that counts.
-    Offered(Offered),
+pub enum ArchiveReply {
+    /// A valid answer.
+    Offered(CheckedAnswer),
     /// It does not hold the item.
     Nothing,
-    /// It did not answer, or not in a way that counts, or was not asked (off line, not confirmed): why.
+    /// No valid answer, or the Archive was not queried (offline, not confirmed), with the reason.
     Failed(String),
-    /// It was asked and may still answer.
-    Waiting,
+    /// Queried; the answer is outstanding.
+    Waiting {
+        /// Whether its service has the requested label's prefix. While such an Archive is
+        /// outstanding, another Archive's claim to the Original is accepted only after the grace
+        /// period (4.4).
+        has_own_prefix: bool,
+    },
 }
 
-impl From<Result<Option<Offered>, CheckError>> for Said {
-    fn from(checked: Result<Option<Offered>, CheckError>) -> Self {
+impl From<Result<Option<CheckedAnswer>, AnswerCheckError>> for ArchiveReply {
+    fn from(checked: Result<Option<CheckedAnswer>, AnswerCheckError>) -> Self {
         match checked {
-            Ok(Some(offered)) => Said::Offered(offered),
-            Ok(None) => Said::Nothing,
-            Err(error) => Said::Failed(error.to_string()),
+            Ok(Some(offered)) => ArchiveReply::Offered(offered),
+            Ok(None) => ArchiveReply::Nothing,
+            Err(error) => ArchiveReply::Failed(error.to_string()),
         }
     }
 }
 
-/// What is wanted in this round.
+/// The query of one round, with the state carried over from earlier rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// The item that was asked for.
+pub struct RoundQuery {
+    /// The requested item.
     pub label: Label,
-    /// What is wanted of it.
+    /// What is requested of the item.
     pub verbs: Verbs,
-    /// A file in it.
+    /// The requested file within the item.
     pub file: Option<FilePath>,
-    /// Whether it has to be the original.
+    /// Whether only the Original is acceptable.
     pub original: bool,
-    /// What the client reads.
+    /// The client's preferred languages.
     pub languages: AcceptedLanguages,
-    /// The questions of the rounds before, the first one first.
-    pub asked: Vec<Question>,
-    /// Which round this is, from 1 on.
+    /// The questions of earlier rounds, oldest first.
+    pub asked: Vec<ItemQuery>,
+    /// The number of this round, from 1.
     pub round: u32,
-    /// What the answers of this round are for.
-    pub purpose: Purpose,
-    /// How the question came about, and what else may be tried.
-    pub trail: Trail,
-    /// Whether the time is over in which a better answer is waited for, after the first that will do. (Once the deadline
-    /// is over, nobody is [`Said::Waiting`].)
+    /// How the answers of this round are used.
+    pub purpose: RoundPurpose,
+    /// How the resolution got to this question, and its remaining fallbacks.
+    pub trail: QueryTrail,
+    /// Whether the grace period after the first usable answer is over. (After the deadline no
+    /// Archive is [`ArchiveReply::Waiting`].)
     pub grace_over: bool,
 }
 
-/// What a round is for.
+/// The purpose of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Purpose {
-    /// To find what is wanted.
+pub enum RoundPurpose {
+    /// Find the requested URL.
     #[default]
     Find,
-    /// The same once more: now claims of the original count.
+    /// Repeat the question; claims to the Original are now binding (4.2 step 3).
     Recount,
-    /// To name what there is, since this was not there.
-    NameOffers {
-        /// What was not there.
-        missed: Question,
+    /// Archives disagree on editions or translations: find the holder of the Original, which
+    /// decides (2.4).
+    WhoDecides {
+        /// The question to repeat afterwards.
+        then: ItemQuery,
     },
-    /// The last edition was removed: to find the last one before it that lives (4.3).
+    /// The requested relation was not found: list what the item does have.
+    NameOffers {
+        /// The question that found nothing.
+        missed: ItemQuery,
+    },
+    /// The last edition was removed: find the newest earlier edition that still exists (4.3).
     LastLiving {
-        /// Who says that it was removed, and since when.
-        tombstones: Vec<(ArchiveId, Tombstone)>,
-        /// The last one that is known to live so far.
-        living: Question,
+        /// The Archives that report the removal, with their tombstones.
+        tombstones: Vec<(ArchiveId, AnswerTombstone)>,
+        /// The newest existing edition found so far.
+        living: ItemQuery,
     },
 }
 
-impl Wanted {
-    /// An item itself, wanted by somebody who has no further wishes.
+impl RoundQuery {
+    /// A query for an item itself, without further requirements.
     pub fn new(label: Label) -> Self {
         Self {
             label,
@@ -143,56 +157,65 @@ impl Wanted {
             languages: AcceptedLanguages::default(),
             asked: Vec::new(),
             round: 1,
-            purpose: Purpose::Find,
-            trail: Trail::default(),
+            purpose: RoundPurpose::Find,
+            trail: QueryTrail::default(),
             grace_over: false,
         }
     }
 
-    /// What a persistent URL asks for.
+    /// The query that a persistent URL expresses.
     pub fn of(url: &PersistentUrl, languages: AcceptedLanguages) -> Self {
         let PersistentUrl { label, verbs, file, original, passed_on: _ } = url.clone();
         Self { verbs, file, original, languages, ..Self::new(label) }
     }
 
-    /// The question of this round.
-    pub fn question(&self) -> Question {
-        Question { label: self.label.clone(), verbs: self.verbs.clone(), file: self.file.clone() }
+    /// This round's question.
+    pub fn question(&self) -> ItemQuery {
+        ItemQuery { label: self.label.clone(), verbs: self.verbs.clone(), file: self.file.clone() }
     }
 
-    /// What is wanted in the round that a decision leads to.
-    pub fn next(&self, again: &AskAgain) -> Self {
-        let AskAgain { question, why: _, purpose, trail } = again.clone();
+    /// The query of the round that a decision leads to.
+    pub fn next(&self, again: &FollowUpQuery) -> Self {
+        let FollowUpQuery { question, why: _, purpose, trail } = again.clone();
         let mut asked = self.asked.clone();
-        if purpose != Purpose::Recount {
+        let finds_decider = |purpose: &RoundPurpose| matches!(purpose, RoundPurpose::WhoDecides { .. });
+        let is_repeat =
+            purpose == RoundPurpose::Recount || finds_decider(&purpose) || finds_decider(&self.purpose);
+        if !is_repeat {
             asked.push(self.question());
         }
-        let Question { label, verbs, file } = question;
+        let ItemQuery { label, verbs, file } = question;
         let (original, languages) = (self.original, self.languages.clone());
-        let round = self.round.saturating_add(1);
+        // Finding the decider happens at most once per question and does not advance the
+        // resolution, so it does not count as a round.
+        let advances = !finds_decider(&purpose) && !finds_decider(&self.purpose);
+        let round = if advances { self.round.saturating_add(1) } else { self.round };
         Self { label, verbs, file, original, languages, asked, round, purpose, trail, grace_over: false }
     }
 
-    /// The same question once more, so that the claims of the original count (4.2 step 3).
+    /// Repeats the question so that claims to the Original become binding (4.2 step 3).
     pub fn recount(&self) -> Self {
-        self.next(&self.again())
+        self.next(&self.recount_query())
     }
 
-    fn again(&self) -> AskAgain {
+    fn recount_query(&self) -> FollowUpQuery {
         let (question, trail) = (self.question(), self.trail.clone());
-        AskAgain { question, why: Why::Claims, purpose: Purpose::Recount, trail }
+        FollowUpQuery { question, why: RequeryReason::Claims, purpose: RoundPurpose::Recount, trail }
     }
 }
 
-/// What follows from what was said so far: one answer for each registered Archive that is not retired, in the order in
-/// which they came. (4.2 steps 3 to 6, 4.3) Those that said nothing change nothing and can be left out, and one that is
-/// waited for may stand for all of them.
-pub fn decide(answers: &[Answer], wanted: &Wanted) -> Decision {
-    Round::new(answers, wanted).decide()
+/// Decides what follows from the answers so far (4.2 steps 3 to 6, 4.3).
+///
+/// `answers` has one entry for each registered Archive that is not retired, in order of arrival.
+/// Entries with [`ArchiveReply::Nothing`] have no effect and may be omitted. One
+/// [`ArchiveReply::Waiting`] may stand for all outstanding Archives; if the service of any of them
+/// has the label's prefix, it must say so.
+pub fn decide(answers: &[RoundAnswer], query: &RoundQuery) -> RoundDecision {
+    RoundAnalysis::new(answers, query).decide()
 }
 
-/// The originals that several Archives claim among answers that came after the client went (4.2 step 4): the same as
-/// [`Found::suspects`], with all that has been said since.
-pub fn suspects(answers: &[Answer], wanted: &Wanted) -> Vec<Suspects> {
-    Round::new(answers, wanted).suspects()
+/// Disputed Originals, including answers that arrived after the client was redirected (4.2 step 4):
+/// [`FoundUrl::suspects`] brought up to date.
+pub fn suspects(answers: &[RoundAnswer], query: &RoundQuery) -> Vec<OriginalDispute> {
+    RoundAnalysis::new(answers, query).suspects()
 }

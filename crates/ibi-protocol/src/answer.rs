@@ -1,58 +1,65 @@
-//! What Archives and resolver answer: the pairs by name, and the filter of a urlRequest's answer (3.3 to 3.5).
+//! The responses of Archives and resolver: their pairs, and the filtering of a urlRequest's answer
+//! (3.3 to 3.5).
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use crate::key::is_key;
 use crate::pairs::Pairs;
-use crate::relation::{Part, Relation};
-use crate::shown::shown;
+use crate::relation::{Relation, RelationPart};
+use crate::untrusted_text::quote_untrusted;
 use crate::verb::Verbs;
 
-/// The properties that an answer has for each relation, being the names of their pairs without the relation.
-pub const PROPERTIES: [&str; 5] = ["contenttype", "ibi", "state", "timestamp", "url"];
+/// The properties given for each relation: the pair names without the relation.
+pub const RELATION_PROPERTIES: [&str; 5] = ["contenttype", "ibi", "state", "timestamp", "url"];
 
-/// The pairs that stay whatever was asked. `ibi.alias` is one of them: without it the resolver could not tell that an
-/// answer is about the label it asked for (4.2 step 2).
-const ALWAYS: [&str; 5] =
+/// Pairs that are never filtered out. Without `ibi.alias` the resolver could not tell that an
+/// answer is about the label it queried (4.2 step 2).
+const UNFILTERED_PAIRS: [&str; 5] =
     ["archiveaddress", "ibi", "ibi.alias", "ibi.archiveservice", "ibi.platformsoftware"];
 
-/// Names the items of which the spelling asked for is canonical, each in braces (1.3). It comes instead of a URL.
-pub const ALTERNATIVES: &str = "ibi.alternatives";
+/// Lists the items for which the queried spelling is canonical, each in braces (1.3). Replaces the
+/// URL.
+pub const ALTERNATIVES_PAIR: &str = "ibi.alternatives";
 
 /// The `state` of a label that is reserved for a draft (3.4).
-pub const RESERVED: &str = "Reserved";
+pub const RESERVED_STATE: &str = "Reserved";
 
-/// Leaves of an answer what the verbs ask for (3.4): the pairs of the relation that they spell, the `ibi` of its
-/// leading parts, where its editions go on, and what says who answers and about which item. Of a removed item stay the
-/// tombstone, its next edition and its translations.
+/// Keeps what the verbs request (3.4): the pairs of their relation, the `ibi` of its leading parts,
+/// the next edition, and the pairs that identify the Archive and the item. Of a removed item the
+/// tombstone, its next edition and its translations are kept.
 pub fn filter(mut pairs: Pairs, verbs: &Verbs) -> Pairs {
-    let wanted = &verbs.relation;
+    let requested = &verbs.relation;
     let (has_edition, has_translation) = (
-        wanted.parts().contains(&Part::LastEdition),
-        wanted.parts().iter().any(|part| matches!(part, Part::Translation(_))),
+        requested.parts().contains(&RelationPart::LastEdition),
+        requested.parts().iter().any(|part| matches!(part, RelationPart::Translation(_))),
     );
     if pairs.get("state") == Some(State::Deleted.as_str()) {
         pairs.retain(|name, _| match name {
             "state" | "timestamp" => true,
             "ibi.nextedition" => has_edition,
-            _ if ALWAYS.contains(&name) => true,
+            _ if UNFILTERED_PAIRS.contains(&name) => true,
             _ => has_translation && is_translation(name),
         });
         return pairs;
     }
-    let before = wanted.before_last_edition().unwrap_or_default();
-    let leading: Vec<Relation> = wanted.leading().collect();
-    let is_reserved = pairs.get("state") == Some(RESERVED);
+    let before = requested.before_last_edition().unwrap_or_default();
+    let leading: Vec<Relation> = requested.leading().collect();
+    let is_reserved = pairs.get("state") == Some(RESERVED_STATE);
     pairs.retain(|name, _| match name {
-        _ if ALWAYS.contains(&name) => true,
+        _ if UNFILTERED_PAIRS.contains(&name) => true,
         "urlkey" => true,
         "ibi.nextedition" => has_edition,
-        ALTERNATIVES => true,
+        ALTERNATIVES_PAIR => true,
         "state" if is_reserved => true,
-        _ if !before.is_empty() && next_edition_of(name).is_some_and(|of| before.takes(&of)) => true,
+        _ if !before.is_empty()
+            && next_edition_of(name).is_some_and(|relation| before.accepts(&relation)) =>
+        {
+            true
+        }
         _ => property(name).is_some_and(|(property, offered)| {
-            wanted.takes(&offered) || property == "ibi" && leading.iter().any(|part| part.takes(&offered))
+            requested.accepts(&offered)
+                || property == "ibi" && leading.iter().any(|part| part.accepts(&offered))
         }),
     });
     if !pairs.iter().any(|(name, _)| matches!(property(name), Some(("url", _)))) {
@@ -61,10 +68,10 @@ pub fn filter(mut pairs: Pairs, verbs: &Verbs) -> Pairs {
     pairs
 }
 
-/// Takes a pair's name apart: `url.metadata(oai_dc)` is the property `url` of `.metadata(oai_dc)`. `None` for names
-/// that have no relation in them, as `urlkey` or `ibi.archiveservice`.
+/// Splits a pair's name: `url.metadata(oai_dc)` is the property `url` of `.metadata(oai_dc)`.
+/// `None` for names without a relation, such as `urlkey` or `ibi.archiveservice`.
 pub fn property(name: &str) -> Option<(&'static str, Relation)> {
-    PROPERTIES.into_iter().find_map(|property| {
+    RELATION_PROPERTIES.into_iter().find_map(|property| {
         let relation = name.strip_prefix(property)?;
         Some((property, Relation::parse(relation).ok()?))
     })
@@ -73,44 +80,44 @@ pub fn property(name: &str) -> Option<(&'static str, Relation)> {
 /// The P of `ibi P.nextedition` (3.4): nothing, or a translation.
 pub fn next_edition_of(name: &str) -> Option<Relation> {
     let relation = Relation::parse(name.strip_prefix("ibi")?.strip_suffix(".nextedition")?).ok()?;
-    matches!(relation.parts(), [] | [Part::Translation(_)]).then_some(relation)
+    matches!(relation.parts(), [] | [RelationPart::Translation(_)]).then_some(relation)
 }
 
 /// Whether a pair names a translation of the item itself.
 fn is_translation(name: &str) -> bool {
     property(name).is_some_and(|(property, relation)| {
-        property == "ibi" && matches!(relation.parts(), [Part::Translation(_)])
+        property == "ibi" && matches!(relation.parts(), [RelationPart::Translation(_)])
     })
 }
 
-/// `confirmation yes`: an Archive says that it did ask to be included (3.3).
+/// `confirmation yes`: an Archive confirms that it requested inclusion (3.3).
 pub fn confirmation() -> Pairs {
-    one_by_one(&[("confirmation", "yes")])
+    pairs_of(&[("confirmation", "yes")])
 }
 
-/// The resolver included an Archive, and says whether the Archive confirmed it (3.3).
+/// The resolver included an Archive; `confirmed` says whether the Archive confirmed (3.3).
 pub fn included(confirmed: bool) -> Pairs {
     let confirmation = if confirmed { "successful" } else { "unsuccessful" };
-    one_by_one(&[("status.archive", "included"), ("status.confirmation", confirmation)])
+    pairs_of(&[("status.archive", "included"), ("status.confirmation", confirmation)])
 }
 
 /// The resolver excluded an Archive (3.3).
 pub fn excluded() -> Pairs {
-    one_by_one(&[("status.archive", "excluded")])
+    pairs_of(&[("status.archive", "excluded")])
 }
 
-/// The resolver does not know the Archive, or its key is another: the same answer, so that neither can be found out
+/// The Archive is unknown or its key is wrong. One response for both, so that neither can be probed
 /// (3.3).
 pub fn refused() -> Pairs {
-    one_by_one(&[("status.archive", "refused")])
+    pairs_of(&[("status.archive", "refused")])
 }
 
 /// `notice {acknowledgment received}` (3.5).
 pub fn acknowledged() -> Pairs {
-    one_by_one(&[("notice", "acknowledgment received")])
+    pairs_of(&[("notice", "acknowledgment received")])
 }
 
-fn one_by_one(list: &[(&str, &str)]) -> Pairs {
+fn pairs_of(list: &[(&str, &str)]) -> Pairs {
     let mut pairs = Pairs::new();
     for (name, value) in list {
         pairs.push(*name, value);
@@ -132,12 +139,12 @@ macro_rules! words {
         }
 
         impl FromStr for $name {
-            type Err = WordError;
+            type Err = WireWordError;
 
-            fn from_str(text: &str) -> Result<Self, WordError> {
+            fn from_str(text: &str) -> Result<Self, WireWordError> {
                 match text {
                     $(stringify!($variant) => Ok($name::$variant),)*
-                    _ => Err(WordError { given: shown(text), what: $what, words: &[$(stringify!($variant)),*] }),
+                    _ => Err(WireWordError { given: quote_untrusted(text), what: $what, words: &[$(stringify!($variant)),*] }),
                 }
             }
         }
@@ -162,18 +169,18 @@ words! {
 words! {
     /// What an Archive holds of an item (2.1).
     State "state":
-    /// The original: no other Archive holds it.
+    /// The Original; exactly one Archive holds it.
     Original
     /// A copy.
     Copy
-    /// Removed: nothing is left but the tombstone.
+    /// Removed; only the tombstone remains.
     Deleted
 }
 
-/// A word that is not among those that the norm has.
+/// Not one of the standard's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no {what}: it is one of {}", words.join(", "))]
-pub struct WordError {
+#[error("`{given}` is not a valid {what}: use one of {}", words.join(", "))]
+pub struct WireWordError {
     given: String,
     what: &'static str,
     words: &'static [&'static str],

@@ -1,27 +1,27 @@
-//! The path to a file inside an item, as a persistent URL and a urlRequest have it (3.4, D20).
+//! The path of a file within an item, in a persistent URL or a urlRequest (3.4, D20).
 
 use std::fmt;
 
 use percent_encoding::percent_decode;
 
-/// The longest path that is read, in bytes.
-const LONGEST: usize = 4096;
+/// Limit on a path.
+const MAX_FILE_PATH_BYTES: usize = 4096;
 
-/// An absolute path, decoded once: one `/`, then the names. It can hold bytes that are not UTF-8, because links from
-/// the days of ISO 8859-1 do (D23).
+/// An absolute path, decoded once: one `/`, then the names. May contain bytes that are not UTF-8,
+/// because old links are in ISO 8859-1 (D23).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FilePath(Vec<u8>);
 
 impl FilePath {
-    /// Reads a path that is already decoded. With a leading `/` or without (D20); no path at all, or only slashes, is
-    /// `None`.
+    /// Parses a decoded path, with or without a leading `/` (D20). `None` for an empty path or only
+    /// slashes.
     pub fn new(path: &[u8]) -> Result<Option<Self>, FilePathError> {
         let start = path.iter().take_while(|&&c| c == b'/').count();
         let names = &path[start..];
         if names.is_empty() {
             return Ok(None);
         }
-        if names.len() >= LONGEST {
+        if names.len() >= MAX_FILE_PATH_BYTES {
             return Err(FilePathError::TooLong);
         }
         if names.contains(&0) {
@@ -33,7 +33,7 @@ impl FilePath {
         Ok(Some(Self([b"/", names].concat())))
     }
 
-    /// Reads a path as it stands in a URL, percent-encoded. `+` is itself there.
+    /// Parses a percent-encoded path of a URL. `+` is literal there.
     pub fn from_url(path: &str) -> Result<Option<Self>, FilePathError> {
         Self::new(&percent_decode(path.as_bytes()).collect::<Vec<u8>>())
     }
@@ -55,11 +55,12 @@ impl fmt::Debug for FilePath {
     }
 }
 
-/// `..` as a name, in any encoding (D20): decoded until nothing changes, and with `\` as `/`, since somebody further
-/// on may do either. A name that merely begins with dots is fine.
+/// Whether a name is `..` in any encoding (D20). Decodes until nothing changes and treats `\` as
+/// `/`, since later software may do either. Names that merely begin with dots are fine.
 fn leads_up(names: &[u8]) -> bool {
     let mut names = names.to_vec();
-    // Nobody honest encodes so often; a path that is not plain by then has something to hide.
+    // Legitimate paths are not encoded this often; one that still changes after 8 passes is
+    // rejected.
     for _ in 0..8 {
         if names.split(|c| matches!(c, b'/' | b'\\')).any(|name| name == b"..") {
             return true;
@@ -73,17 +74,17 @@ fn leads_up(names: &[u8]) -> bool {
     true
 }
 
-/// What is wrong with a path.
+/// Why a path is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilePathError {
-    /// `..`, in whatever encoding.
+    /// `..`, in any encoding.
     #[error("the path has `..`: name the file from the item's root")]
     LeadsUp,
-    /// A zero byte, which no system has in a name.
-    #[error("the path has a zero byte: no file is named so")]
+    /// A zero byte, which no file system allows in names.
+    #[error("the path has a zero byte, which no file name can have")]
     Zero,
-    /// More bytes than a path needs.
-    #[error("the path is too long: it has fewer than {LONGEST} bytes")]
+    /// Too long.
+    #[error("the path is too long: the limit is {MAX_FILE_PATH_BYTES} bytes")]
     TooLong,
 }

@@ -1,20 +1,20 @@
-//! The forms in which one item is identified: `rep sid.inpe.br/… ibip 8JMKD3MGP8W/…` (3.4).
+//! The labels that identify one item: `rep sid.inpe.br/… ibip 8JMKD3MGP8W/…` (3.4).
 
 use std::fmt;
 use std::str::FromStr;
 
 use ibi_id::{Label, ParseError};
 
-use crate::answer::ALTERNATIVES;
+use crate::answer::ALTERNATIVES_PAIR;
 use crate::pairs::{Pairs, PairsError, words};
-use crate::shown::shown;
+use crate::untrusted_text::quote_untrusted;
 
-/// The labels of one item. They are compared by meaning and written as they were found.
+/// The labels of one item, compared by meaning and written as found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Forms(Vec<Label>);
+pub struct LabelForms(Vec<Label>);
 
-impl Forms {
-    /// The forms that these labels have.
+impl LabelForms {
+    /// Collects labels of one item.
     pub fn new(labels: impl IntoIterator<Item = Label>) -> Self {
         Self(labels.into_iter().collect())
     }
@@ -24,49 +24,52 @@ impl Forms {
         &self.0
     }
 
-    /// Whether one of them is this label, in whatever spelling.
-    pub fn hold(&self, label: &Label<impl AsRef<str>>) -> bool {
+    /// Whether one of them equals this label, in any spelling.
+    pub fn contains(&self, label: &Label<impl AsRef<str>>) -> bool {
         self.0.iter().any(|own| own == label)
     }
 
-    /// Puts them into an answer, in braces.
+    /// Adds them to an answer, in braces.
     pub fn push_to(&self, pairs: &mut Pairs, name: impl Into<String>) {
         let words: Vec<&str> =
             self.0.iter().flat_map(|label| [label.form().name(), label.spelling()]).collect();
         pairs.push_words(name, &words);
     }
 
-    /// Puts items that one spelling is canonical for into an answer: each in braces, in braces (1.3).
-    pub fn push_alternatives(items: &[Forms], pairs: &mut Pairs) {
+    /// Adds the items that share a canonical spelling to an answer: each in braces, all in braces
+    /// (1.3).
+    pub fn push_alternatives(items: &[LabelForms], pairs: &mut Pairs) {
         let each: Vec<String> = items.iter().map(|item| format!("{{{item}}}")).collect();
-        pairs.push_list(ALTERNATIVES, &each.join(" "));
+        pairs.push_list(ALTERNATIVES_PAIR, &each.join(" "));
     }
 }
 
-impl FromStr for Forms {
-    type Err = FormsError;
+impl FromStr for LabelForms {
+    type Err = LabelFormsError;
 
-    /// Reads the value of a pair `ibi`: a name of a form and a label, again and again. A form that we do not know is
-    /// skipped, like any pair that we do not know (3.1); `{}` has no label.
-    fn from_str(value: &str) -> Result<Self, FormsError> {
+    /// Parses the value of an `ibi` pair: names of forms alternating with labels. Unknown forms are
+    /// skipped, like unknown pairs (3.1); `{}` has no label.
+    fn from_str(value: &str) -> Result<Self, LabelFormsError> {
         let words = words(value)?;
         let mut labels = Vec::new();
         for pair in words.chunks(2) {
-            let &[form, label] = pair else { return Err(FormsError::Odd { given: shown(value) }) };
+            let &[form, label] = pair else {
+                return Err(LabelFormsError::Odd { given: quote_untrusted(value) });
+            };
             if !matches!(form, "rep" | "ibip" | "legacy") {
                 continue;
             }
-            let wrong = |rule| FormsError::Label { given: shown(label), rule };
+            let wrong = |rule| LabelFormsError::Label { given: quote_untrusted(label), rule };
             let label = Label::parse(label).map_err(wrong)?.into_owned();
-            // A label under the wrong name is still that label: its shape says its form (1.3).
+            // The name of the form is not checked: the label's shape determines its form (1.3).
             labels.push(label);
         }
         Ok(Self(labels))
     }
 }
 
-impl fmt::Display for Forms {
-    /// As an acknowledgment has them, without braces.
+impl fmt::Display for LabelForms {
+    /// As in an acknowledgment, without braces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut space = "";
         for label in &self.0 {
@@ -77,25 +80,25 @@ impl fmt::Display for Forms {
     }
 }
 
-/// What is wrong with forms of an IBI.
+/// Why a value is not a list of labels.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum FormsError {
+pub enum LabelFormsError {
     /// A form without a label.
-    #[error("`{given}` does not say its forms in pairs, as in `rep sid.inpe.br/mtc-m18/2009/02.16.17.46`")]
+    #[error("`{given}` is not a list of forms and labels, as in `rep sid.inpe.br/mtc-m18/2009/02.16.17.46`")]
     Odd {
         /// What was given.
         given: String,
     },
-    /// A label that is none.
-    #[error("`{given}` is no IBI: {rule}")]
+    /// An invalid label.
+    #[error("`{given}` is not a valid IBI: {rule}")]
     Label {
         /// What was given.
         given: String,
-        /// The rule that it breaks.
+        /// The violated rule.
         rule: ParseError,
     },
-    /// Not even a list of words.
+    /// Not a valid list of words.
     #[error(transparent)]
     Words(#[from] PairsError),
 }

@@ -1,10 +1,11 @@
-//! Registration keys and the keys of URLs: `number ["-" number]`, a number having ten digits or more (3.2).
+//! Registration keys and URL keys: `number ["-" number]`, each number having ten or more digits
+//! (3.2).
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest key that is read: no norm bounds it, but a key that somebody has to keep is no book.
-const LONGEST: usize = 256;
+/// Limit on a key. The standard sets none, but keys are stored.
+const MAX_KEY_BYTES: usize = 256;
 
 /// Whether a text has the grammar of a key: `1234567890` or `1426203276-5985125171467764`.
 pub fn is_key(text: &str) -> bool {
@@ -13,39 +14,39 @@ pub fn is_key(text: &str) -> bool {
         Some((first, second)) => (first, Some(second)),
         None => (text, None),
     };
-    text.len() <= LONGEST && number(first) && second.is_none_or(number)
+    text.len() <= MAX_KEY_BYTES && number(first) && second.is_none_or(number)
 }
 
-/// A registration key (3.2). A secret: it is never shown by `Debug`, has no `Display`, and is not compared with `==`,
-/// because the comparison that counts has to take constant time.
+/// A registration key (3.2). It is a secret: `Debug` hides it, there is no `Display`, and no `==`,
+/// because keys must be compared in constant time.
 #[derive(Clone)]
-pub struct Key(String);
+pub struct RegistrationKey(String);
 
-impl Key {
-    /// The digits themselves, to hash or to send: never to log.
+impl RegistrationKey {
+    /// The key in clear text, to hash or to send; never log it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-impl FromStr for Key {
-    type Err = KeyError;
+impl FromStr for RegistrationKey {
+    type Err = RegistrationKeyError;
 
-    fn from_str(text: &str) -> Result<Self, KeyError> {
-        if is_key(text) { Ok(Self(text.to_owned())) } else { Err(KeyError) }
+    fn from_str(text: &str) -> Result<Self, RegistrationKeyError> {
+        if is_key(text) { Ok(Self(text.to_owned())) } else { Err(RegistrationKeyError) }
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for RegistrationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
 }
 
-/// A text that is no key. It is not repeated here: it may be a secret with one character wrong.
+/// Not a valid key. The text is not repeated, because it may be a secret with a typo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a key is ten digits or more, and may have `-` and ten digits or more after it, as in 1234567890")]
-pub struct KeyError;
+#[error("a key is ten digits or more, optionally followed by `-` and ten digits or more, as in 1234567890")]
+pub struct RegistrationKeyError;
 
 #[cfg(test)]
 mod tests {
@@ -69,14 +70,14 @@ mod tests {
             "１234567890",
             &"1".repeat(257),
         ] {
-            assert!(!is_key(text) && text.parse::<Key>().is_err(), "{text}");
+            assert!(!is_key(text) && text.parse::<RegistrationKey>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn clause_d15_a_key_is_not_shown() {
-        let key: Key = "1234567890".parse().unwrap();
+        let key: RegistrationKey = "1234567890".parse().unwrap();
         assert_eq!((format!("{key:?}").as_str(), key.reveal()), ("Key(…)", "1234567890"));
-        assert!(!"12345-secret".parse::<Key>().unwrap_err().to_string().contains("secret"));
+        assert!(!"12345-secret".parse::<RegistrationKey>().unwrap_err().to_string().contains("secret"));
     }
 }

@@ -1,15 +1,15 @@
-//! The language of an item: ISO 639-1, with a country of ISO 3166-1 or without (2.2, 4.1).
+//! The language of an item: ISO 639-1, optionally with an ISO 3166-1 country (2.2, 4.1).
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shown::shown;
+use crate::untrusted_text::quote_untrusted;
 
-/// A language as items have it: `pt`, or as a country writes it, `pt-BR`.
+/// A language of an item: `pt`, or with a country, `pt-BR`.
 ///
-/// Read without regard to case and with `-` or `_`, written in the customary spelling.
+/// Parsed case-insensitively and with `-` or `_`; written in the customary spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Language {
@@ -28,9 +28,11 @@ impl Language {
         self.country.as_ref().map(ascii)
     }
 
-    /// Whether this is what somebody wants who asks for `wanted`: without a country, that of any country will do.
-    pub fn matches(&self, wanted: Language) -> bool {
-        self.language == wanted.language && (wanted.country.is_none() || self.country == wanted.country)
+    /// Whether this language satisfies a request for `requested`; a request without a country accepts
+    /// any country.
+    pub fn matches(&self, requested: Language) -> bool {
+        self.language == requested.language
+            && (requested.country.is_none() || self.country == requested.country)
     }
 }
 
@@ -41,15 +43,15 @@ impl FromStr for Language {
         let (language, country) = match *text.as_bytes() {
             [a, b] => ([a, b], None),
             [a, b, b'-' | b'_', c, d] => ([a, b], Some([c, d])),
-            _ => return Err(LanguageError::Shape { given: shown(text) }),
+            _ => return Err(LanguageError::Shape { given: quote_untrusted(text) }),
         };
         let language = language.map(|letter| letter.to_ascii_lowercase());
         if LANGUAGES.binary_search(&&language).is_err() {
-            return Err(LanguageError::Language { given: shown(text) });
+            return Err(LanguageError::Language { given: quote_untrusted(text) });
         }
         let country = country.map(|code| code.map(|letter| letter.to_ascii_uppercase()));
         if country.is_some_and(|code| COUNTRIES.binary_search(&&code).is_err()) {
-            return Err(LanguageError::Country { given: shown(text) });
+            return Err(LanguageError::Country { given: quote_untrusted(text) });
         }
         Ok(Self { language, country })
     }
@@ -78,11 +80,11 @@ impl From<Language> for String {
     }
 }
 
-/// A text that is no language.
+/// Not a valid language.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LanguageError {
-    /// Not two letters, nor two and two.
+    /// Neither two letters nor two and two.
     #[error(
         "`{given}` is not a language: write the two letters of ISO 639-1, and those of a country where it matters, as \
          in pt or pt-BR"
@@ -91,7 +93,7 @@ pub enum LanguageError {
         /// What was given.
         given: String,
     },
-    /// Letters that mean no language.
+    /// Not an ISO 639-1 code.
     #[error(
         "`{given}` is not a language: ISO 639-1 has no such code. Portuguese is pt, English en, Spanish es; with a \
          country, pt-BR"
@@ -100,7 +102,7 @@ pub enum LanguageError {
         /// What was given.
         given: String,
     },
-    /// Letters that mean no country.
+    /// Not an ISO 3166-1 code.
     #[error(
         "`{given}` is not a language: ISO 3166-1 has no such country. Brazil is BR, as in pt-BR; Great Britain is GB, as \
          in en-GB; without a country, pt will do"
@@ -111,12 +113,12 @@ pub enum LanguageError {
     },
 }
 
-/// Only ASCII gets into a language, so this is never the empty fallback.
+/// A language is always ASCII, so the fallback is never used.
 fn ascii(code: &[u8; 2]) -> &str {
     std::str::from_utf8(code).unwrap_or_default()
 }
 
-/// ISO 639-1 as of 2026, sorted; and `bh` (Bihari), withdrawn in 2021, which older items have.
+/// ISO 639-1 as of 2026, sorted, plus `bh` (Bihari), withdrawn in 2021 but present in older items.
 const LANGUAGES: [&[u8; 2]; 184] = [
     b"aa", b"ab", b"ae", b"af", b"ak", b"am", b"an", b"ar", b"as", b"av", b"ay", b"az", b"ba", b"be", b"bg",
     b"bh", b"bi", b"bm", b"bn", b"bo", b"br", b"bs", b"ca", b"ce", b"ch", b"co", b"cr", b"cs", b"cu", b"cv",
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_no_country_gets_any() {
+    fn a_request_without_a_country_matches_any() {
         assert!(read("pt-BR").matches(read("pt")) && read("pt").matches(read("pt")));
         assert!(read("pt-BR").matches(read("pt-BR")));
         assert!(!read("pt").matches(read("pt-BR")) && !read("pt-PT").matches(read("pt-BR")));
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_was_given_and_what_would_do() {
+    fn errors_quote_the_input_and_suggest_a_fix() {
         let error = |text: &str| text.parse::<Language>().unwrap_err().to_string();
         assert!(error("por").starts_with("`por` is not a language: write the two letters of ISO 639-1"));
         assert!(error("").starts_with("`` is not a language: write the two letters"));
@@ -210,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(language in prop::sample::select(LANGUAGES.to_vec()),
+        fn display_round_trips(language in prop::sample::select(LANGUAGES.to_vec()),
                                          country in prop::option::of(prop::sample::select(COUNTRIES.to_vec()))) {
             let whole = Language { language: *language, country: country.copied() };
             prop_assert_eq!(whole.to_string().parse(), Ok(whole));
@@ -218,7 +220,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_language_in_its_one_spelling_or_an_error(text in "\\PC{0,7}|[a-z]{2}([-_][A-Za-z]{2})?") {
+        fn any_text_parses_or_fails_without_panic(text in "\\PC{0,7}|[a-z]{2}([-_][A-Za-z]{2})?") {
             if let Ok(language) = text.parse::<Language>() {
                 prop_assert!(language.to_string().eq_ignore_ascii_case(&text.replace('_', "-")));
             }

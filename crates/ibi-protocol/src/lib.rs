@@ -1,22 +1,23 @@
-//! What resolver and Archives say to each other: lists of pairs, verbs and relations, messages.
+//! The protocol between a resolver and its Archives: lists of pairs, verbs, relations, messages.
 //!
-//! A message from the resolver to an Archive, or back, is one HTTP GET; its query is a [`Request`]. The answer is a
-//! list of [`Pairs`]. What is asked of an item is said by [`Verbs`], which spell a [`Relation`]; the pairs of an
-//! answer have the relation in their names:
+//! A message in either direction is one HTTP GET whose query is a [`WireRequest`]. The response
+//! body is a list of [`Pairs`]. [`Verbs`] state what is requested of an item and spell a
+//! [`Relation`]; pair names in the response carry that relation:
 //!
 //! ```
-//! use ibi_protocol::{Limits, Pairs, Verbs, answer};
+//! use ibi_protocol::{PairsLimits, Pairs, Verbs, answer};
 //! let verbs = Verbs::parse("GetLastEdition GetMetadata(oai_dc)")?;
 //! assert_eq!(verbs.relation.to_string(), ".lastedition.metadata(oai_dc)");
-//! let found = Pairs::read(b"ibi {rep a.br/b/2009/02.16.17.46}\nurl http://b.a.br/x", &Limits::default())?;
+//! let found = Pairs::read(b"ibi {rep a.br/b/2009/02.16.17.46}\nurl http://b.a.br/x", &PairsLimits::default())?;
 //! assert_eq!(answer::filter(found, &verbs).to_string(), "ibi {rep a.br/b/2009/02.16.17.46}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A client asks for a [`PersistentUrl`]; what the answers to it lead to is decided by [`analysis`].
+//! A client requests a [`PersistentUrl`]; [`analysis`] decides where the Archives' answers lead.
 //!
-//! Writing is strict, reading liberal and bounded: nothing here panics, recurses or grows without a bound on what
-//! strangers send. No I/O, no clock. Clauses like 3.4 or D25 in these pages are those of the specification.
+//! Writing is strict, reading is liberal and bounded: no untrusted input makes this crate panic,
+//! recurse or allocate without a limit. No I/O, no clock. Clause numbers such as 3.4 or D25 refer
+//! to the specification.
 
 pub mod analysis;
 pub mod answer;
@@ -29,17 +30,19 @@ pub mod message;
 pub mod pairs;
 pub mod persistent;
 pub mod relation;
-pub mod shown;
+pub mod untrusted_text;
 pub mod verb;
 
 pub use answer::{ContentType, State};
 pub use file_path::{FilePath, FilePathError};
-pub use forms::{Forms, FormsError};
-pub use key::{Key, KeyError, is_key};
+pub use forms::{LabelForms, LabelFormsError};
+pub use key::{RegistrationKey, RegistrationKeyError, is_key};
 pub use language::{Language, LanguageError};
 pub use link::{LabelLink, LinkError};
-pub use message::{Acknowledgment, MessageError, Protocol, Registration, Request, SentUrl, UrlRequest};
-pub use pairs::{Limits, Pairs, PairsError, Value, words};
-pub use persistent::{PersistentError, PersistentUrl, Place};
-pub use relation::{Part, Relation, RelationError};
+pub use message::{
+    Acknowledgment, MessageError, SentUrl, UrlRequest, WireProtocol, WireRegistration, WireRequest,
+};
+pub use pairs::{PairValue, Pairs, PairsError, PairsLimits, words};
+pub use persistent::{PersistentUrl, PersistentUrlError, UrlPart};
+pub use relation::{Relation, RelationError, RelationPart};
 pub use verb::{VerbError, Verbs};

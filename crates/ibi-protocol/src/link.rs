@@ -1,28 +1,27 @@
-//! Links that hold a label, as people copy them from papers and browsers (4.1, D35):
+//! Links that contain a label, as copied from papers and browsers (4.1, D35):
 //! `http://urlib.net/rep/…`, `https://host/…`, `ibi:…`, `upn:word:…`, `ibi/…`.
 
-use crate::persistent::{PersistentError, PersistentUrl, Place, begins_as_link};
+use crate::persistent::{PersistentUrl, PersistentUrlError, UrlPart, begins_as_link};
 
-/// What a link was read as.
+/// A parsed link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelLink {
-    /// What it asks for: the label, modifiers, a file, the item's own query.
+    /// The label, modifiers, file and query that it contains.
     pub url: PersistentUrl,
 }
 
-/// Why a link could not be read.
+/// Why a link is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct LinkError {
-    /// The rule that is broken.
-    pub error: PersistentError,
-    /// The byte of the whole text, from 0, at which it is broken.
+    /// The violated rule.
+    pub error: PersistentUrlError,
+    /// The byte of the whole text, from 0, at which it is violated.
     pub position: usize,
 }
 
 impl LabelLink {
-    /// Reads a link. The host of a web address does not matter (D11): any resolver leads to the
-    /// item.
+    /// Parses a link. The host does not matter (D11): any resolver leads to the item.
     pub fn parse(text: &str) -> Result<Self, LinkError> {
         let start = path_start(text).unwrap_or(0);
         let path_and_query = text[start..].split('#').next().unwrap_or_default();
@@ -30,24 +29,24 @@ impl LabelLink {
             Some((path, query)) => (path, Some(query)),
             None => (path_and_query, None),
         };
-        let located = |error: PersistentError| {
+        let located = |error: PersistentUrlError| {
             let position = match error.position() {
-                (Place::Path, at) => start + at,
-                (Place::Query, at) => start + path.len() + 1 + at,
+                (UrlPart::Path, at) => start + at,
+                (UrlPart::Query, at) => start + path.len() + 1 + at,
             };
             LinkError { error, position: position.min(text.len()) }
         };
         PersistentUrl::parse(path, query).map(|url| Self { url }).map_err(located)
     }
 
-    /// Whether a text means to be a link, and not a bare label: only then should it be read as one.
-    /// A label with something behind it is neither (1.4).
+    /// Whether a text is meant as a link rather than a bare label, and should be parsed as one. A
+    /// label followed by more text is neither (1.4).
     pub fn is_link(text: &str) -> bool {
         path_start(text).is_some() || begins_as_link(text)
     }
 }
 
-/// Where the path of a web address begins; nothing if the text is none.
+/// Where the path of a web address begins; `None` for other texts.
 fn path_start(text: &str) -> Option<usize> {
     let schemes = ["http://", "https://"];
     let has = |scheme: &&str| text.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn d35_links_of_the_field_are_read() {
+    fn d35_links_in_common_use_are_read() {
         let label = "8JMKD3MGP8W/34PGRBS";
         for before in [
             "http://urlib.net/",

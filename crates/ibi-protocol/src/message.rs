@@ -1,4 +1,4 @@
-//! The messages that resolver and Archives send each other, each the query of one HTTP GET (3).
+//! The messages between resolver and Archives, each the query of one HTTP GET (3).
 
 mod error;
 mod query;
@@ -6,49 +6,50 @@ mod registration;
 mod url;
 
 pub use error::MessageError;
-pub use registration::{Protocol, Registration};
+pub use registration::{WireProtocol, WireRegistration};
 pub use url::{Acknowledgment, SentUrl, UrlRequest};
 
-use query::{Given, Query};
+use query::{QueryWriter, ReceivedQuery};
 
-/// The longest query that is read, in bytes. What web servers read of a request line is less, as a rule.
-const LONGEST: usize = 32 * 1024;
+/// Limit on a query. Web servers usually accept less in a request line.
+const MAX_QUERY_BYTES: usize = 32 * 1024;
 
 /// A message, by its `servicesubject`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Request {
-    /// Resolver → Archive: did you ask to be included? (3.3)
+pub enum WireRequest {
+    /// Resolver → Archive: confirm that you requested inclusion (3.3).
     InclusionConfirmation,
     /// Resolver → Archive: where is this item? (3.4)
     Url(UrlRequest),
     /// Resolver → Archive: a client was sent to your URL (3.5).
     Acknowledgment(Acknowledgment),
-    /// Archive → resolver: I am on line (3.3).
-    Inclusion(Registration),
-    /// Archive → resolver: I go off line (3.3).
-    Exclusion(Registration),
+    /// Archive → resolver: the Archive is online (3.3).
+    Inclusion(WireRegistration),
+    /// Archive → resolver: the Archive goes offline (3.3).
+    Exclusion(WireRegistration),
 }
 
-impl Request {
-    /// Reads a query: what stands after the `?`, undecoded. Pairs come in any order, names that we do not know are
-    /// skipped, values are decoded once, and `+` is a space (D25).
+impl WireRequest {
+    /// Parses a query, without its `?` and undecoded. Pairs may come in any order, unknown names
+    /// are skipped, values are decoded once, and `+` is a space (D25).
     pub fn parse(query: &str) -> Result<Self, MessageError> {
         Self::parse_with_key(query, None)
     }
 
-    /// The same, with the registration key from a header, which keeps it out of logs (D15).
+    /// Like [`WireRequest::parse`], with the registration key from a header, which keeps it out of
+    /// logs (D15).
     pub fn parse_with_key(query: &str, key: Option<&str>) -> Result<Self, MessageError> {
-        if query.len() > LONGEST {
-            return Err(MessageError::TooLong { most: LONGEST });
+        if query.len() > MAX_QUERY_BYTES {
+            return Err(MessageError::TooLong { most: MAX_QUERY_BYTES });
         }
-        let given = Given::new(query);
-        match given.text("servicesubject")?.as_str() {
-            "inclusionConfirmationRequest" => Ok(Request::InclusionConfirmation),
-            "urlRequest" => UrlRequest::read(&given).map(Request::Url),
-            "acknowledgment" => Acknowledgment::read(&given).map(Request::Acknowledgment),
-            "inclusionRequest" => Registration::read(&given, key).map(Request::Inclusion),
-            "exclusionRequest" => Registration::read(&given, key).map(Request::Exclusion),
+        let query_pairs = ReceivedQuery::new(query);
+        match query_pairs.text("servicesubject")?.as_str() {
+            "inclusionConfirmationRequest" => Ok(WireRequest::InclusionConfirmation),
+            "urlRequest" => UrlRequest::read(&query_pairs).map(WireRequest::Url),
+            "acknowledgment" => Acknowledgment::read(&query_pairs).map(WireRequest::Acknowledgment),
+            "inclusionRequest" => WireRegistration::read(&query_pairs, key).map(WireRequest::Inclusion),
+            "exclusionRequest" => WireRegistration::read(&query_pairs, key).map(WireRequest::Exclusion),
             other => Err(MessageError::unknown(other)),
         }
     }
@@ -56,32 +57,33 @@ impl Request {
     /// The `servicesubject`.
     pub fn subject(&self) -> &'static str {
         match self {
-            Request::InclusionConfirmation => "inclusionConfirmationRequest",
-            Request::Url(_) => "urlRequest",
-            Request::Acknowledgment(_) => "acknowledgment",
-            Request::Inclusion(_) => "inclusionRequest",
-            Request::Exclusion(_) => "exclusionRequest",
+            WireRequest::InclusionConfirmation => "inclusionConfirmationRequest",
+            WireRequest::Url(_) => "urlRequest",
+            WireRequest::Acknowledgment(_) => "acknowledgment",
+            WireRequest::Inclusion(_) => "inclusionRequest",
+            WireRequest::Exclusion(_) => "exclusionRequest",
         }
     }
 
-    /// The query, without `?`, with its pairs in the order of the norm's conversations. That of an inclusion or
-    /// exclusion has the registration key in it: never log it.
+    /// The query, without `?`, its pairs in the order of the standard's examples. For an inclusion
+    /// or exclusion it contains the registration key: never log it.
     pub fn to_query(&self) -> String {
         self.write(true)
     }
 
-    /// The query without the registration key, which goes in a header between our own servers (D15).
+    /// The query without the registration key, which ibi servers send to each other in a header
+    /// (D15).
     pub fn to_query_without_key(&self) -> String {
         self.write(false)
     }
 
     fn write(&self, with_key: bool) -> String {
-        let mut query = Query::default();
+        let mut query = QueryWriter::default();
         match self {
-            Request::InclusionConfirmation => query.push("servicesubject", self.subject()),
-            Request::Url(request) => request.write(&mut query, self.subject()),
-            Request::Acknowledgment(acknowledgment) => acknowledgment.write(&mut query, self.subject()),
-            Request::Inclusion(registration) | Request::Exclusion(registration) => {
+            WireRequest::InclusionConfirmation => query.push("servicesubject", self.subject()),
+            WireRequest::Url(request) => request.write(&mut query, self.subject()),
+            WireRequest::Acknowledgment(acknowledgment) => acknowledgment.write(&mut query, self.subject()),
+            WireRequest::Inclusion(registration) | WireRequest::Exclusion(registration) => {
                 query.push("servicesubject", self.subject());
                 registration.write(&mut query, with_key);
             }

@@ -1,4 +1,4 @@
-//! Persistent URLs: what a client asks a resolver for (4.1).
+//! Persistent URLs, which clients send to a resolver (4.1).
 //!
 //! ```text
 //! URL = "http://" resolver "/" IBI [mdf] [path-absolute] ["?" query]
@@ -9,7 +9,7 @@
 //! let url = PersistentUrl::parse("/rep/8JMKD3MGP8W/35MMLL8!/a.pdf", Some("ibiurl.verblist=GetMetadata&page=2"))?;
 //! assert_eq!(url.to_string(), "/8JMKD3MGP8W/35MMLL8!:/a.pdf?page=2");
 //! assert_eq!(url.append("http://a.br/x?y"), "http://a.br/x?y&page=2");
-//! # Ok::<(), ibi_protocol::PersistentError>(())
+//! # Ok::<(), ibi_protocol::PersistentUrlError>(())
 //! ```
 
 mod error;
@@ -21,13 +21,14 @@ use std::fmt;
 use ibi_id::Label;
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
-pub use error::{PersistentError, Place};
+pub use error::{PersistentUrlError, UrlPart};
 
 use crate::file_path::FilePath;
 use crate::verb::Verbs;
 
-/// What a path is written without: what would end it, what no URL has, and `%`, for a path is held decoded.
-const IN_PATHS: &AsciiSet = &CONTROLS
+/// Characters escaped in a written path: those that would end it, those no URL may contain, and
+/// `%`, because paths are held decoded.
+const URL_PATH_ESCAPES: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'#')
@@ -44,35 +45,36 @@ const IN_PATHS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// Whether a text begins with what links in the field put before a label: `rep/`, `ibi:`, `upn:word:` …
+/// Whether a text begins with a link prefix in common use: `rep/`, `ibi:`, `upn:word:` …
 pub(crate) fn begins_as_link(text: &str) -> bool {
-    path::before(text).is_some()
+    path::link_prefix_length(text).is_some()
 }
 
-/// What a persistent URL asks for.
+/// A parsed persistent URL.
 ///
-/// Of what [`PersistentUrl::parse`] gives, `Display` writes the one plain form, from the path's `/` on: the label as it
-/// was found and without what links in the field put before it, verbs as modifiers. Read again, it is the same.
+/// `Display` writes the normal form of what [`PersistentUrl::parse`] accepts, from the path's `/`
+/// on: the label as spelled, without link prefixes, verbs as modifiers. Parsing it gives the same
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PersistentUrl {
-    /// The item, in the spelling that was found.
+    /// The item, as spelled in the URL.
     pub label: Label,
-    /// What is wanted of it, by modifiers and by `ibiurl.verblist`.
+    /// What is requested of the item, by modifiers and `ibiurl.verblist`.
     pub verbs: Verbs,
-    /// A file in it.
+    /// The requested file within the item.
     pub file: Option<FilePath>,
-    /// Whether it has to be the original: `ibiurl.requireditemstatus=Original`.
+    /// Whether the Original is required: `ibiurl.requireditemstatus=Original`.
     pub original: bool,
-    /// The pairs of the query that belong to the item, undecoded and in order, without `?`. What no URL can have
-    /// (white space, `#`, what is not ASCII) is encoded.
+    /// The query pairs that are passed on to the item, undecoded and in order, without `?`.
+    /// Characters that a URL cannot contain (white space, `#`, non-ASCII) are encoded.
     pub passed_on: String,
 }
 
 impl PersistentUrl {
-    /// Reads a path, from the `/` after the host on, and a query, without its `?`: both undecoded.
-    pub fn parse(path: &str, query: Option<&str>) -> Result<Self, PersistentError> {
+    /// Parses a path (from the `/` after the host) and a query (without `?`), both undecoded.
+    pub fn parse(path: &str, query: Option<&str>) -> Result<Self, PersistentUrlError> {
         let head = path::read(path)?;
-        let query::Asked { list, original, passed_on } = query::read(query.unwrap_or_default())?;
+        let query::PersistentQuery { list, original, passed_on } = query::read(query.unwrap_or_default())?;
         Ok(Self {
             verbs: list.join(&head.modifiers)?,
             label: head.label,
@@ -82,31 +84,32 @@ impl PersistentUrl {
         })
     }
 
-    /// An item's URL with the pairs that belong to the item: after `?`, or after `&` if it has a query already.
+    /// Appends the passed-on pairs to an item's URL: after `?`, or after `&` if it has a query
+    /// already.
     pub fn append(&self, url: &str) -> String {
         append_query(url, &self.passed_on)
     }
 }
 
-/// A URL with more pairs in its query, as they are: before its fragment.
+/// Appends pairs verbatim to a URL's query, before its fragment.
 pub fn append_query(url: &str, pairs: &str) -> String {
     if pairs.is_empty() {
         return url.to_owned();
     }
     let (before, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
-    let sign = match before.find('?') {
+    let separator = match before.find('?') {
         None => "?",
         Some(_) if before.ends_with(['?', '&']) => "",
         Some(_) => "&",
     };
-    [before, sign, pairs, fragment].concat()
+    [before, separator, pairs, fragment].concat()
 }
 
 impl fmt::Display for PersistentUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{}{}", self.label.spelling(), self.verbs.relation.modifiers())?;
         if let Some(file) = &self.file {
-            write!(f, "{}", percent_encode(file.as_bytes(), IN_PATHS))?;
+            write!(f, "{}", percent_encode(file.as_bytes(), URL_PATH_ESCAPES))?;
         }
         let mut pairs = Vec::new();
         if self.original {
@@ -114,7 +117,7 @@ impl fmt::Display for PersistentUrl {
         }
         match self.verbs.file_list {
             true => pairs.push("ibiurl.verblist=GetFileList"),
-            // Alone it would mean `:`.
+            // A query of only `?` would mean `:`.
             false if self.passed_on == "?" && !self.original => pairs.push("ibiurl.verblist="),
             false => {}
         }

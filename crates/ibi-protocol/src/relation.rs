@@ -1,4 +1,5 @@
-//! How what is asked for is related to the item: its last edition, a translation, its metadata (2.4).
+//! Relations from an item to what is requested: its last edition, a translation, its metadata
+//! (2.4).
 //!
 //! ```text
 //! relation = ([u [t]] | [t [u]]) [m [t]]
@@ -8,119 +9,123 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::language::{Language, LanguageError};
-use crate::shown::shown;
+use crate::untrusted_text::quote_untrusted;
 
-/// The longest name of a metadata format.
-const LONGEST_FORMAT: usize = 64;
+/// Limit on the name of a metadata format.
+const MAX_METADATA_FORMAT_BYTES: usize = 64;
 
 /// One step from an item to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum RelationPart {
     /// `.lastedition`, `!`.
     LastEdition,
-    /// `.translation(pt)`, `+(pt)`; without a language, whichever suits the client.
+    /// `.translation(pt)`, `+(pt)`; without a language, the one that best matches the client.
     Translation(Option<Language>),
-    /// `.metadata(oai_dc)`, `:(oai_dc)`; without a format, the page for people.
+    /// `.metadata(oai_dc)`, `:(oai_dc)`; without a format, the HTML page.
     Metadata(Option<String>),
 }
 
-impl Part {
-    /// Whether an offer is what somebody wants who asks for this part: without a language a translation is any, and
-    /// `pt` takes `pt-BR` too (3.4).
-    pub fn takes(&self, offer: &Part) -> bool {
+impl RelationPart {
+    /// Whether an offered part satisfies a request for this one: a translation without a language
+    /// accepts any, and `pt` accepts `pt-BR` (3.4).
+    pub fn accepts_part(&self, offer: &RelationPart) -> bool {
         match (self, offer) {
-            (Part::Translation(None), Part::Translation(_)) => true,
-            (Part::Translation(Some(wanted)), Part::Translation(Some(offered))) => offered.matches(*wanted),
+            (RelationPart::Translation(None), RelationPart::Translation(_)) => true,
+            (RelationPart::Translation(Some(requested)), RelationPart::Translation(Some(offered))) => {
+                offered.matches(*requested)
+            }
             _ => self == offer,
         }
     }
 
-    /// What stands in the parentheses.
+    /// The text in parentheses.
     pub(crate) fn parameter(&self) -> Option<String> {
         match self {
-            Part::LastEdition => None,
-            Part::Translation(language) => language.map(|language| language.to_string()),
-            Part::Metadata(format) => format.clone(),
+            RelationPart::LastEdition => None,
+            RelationPart::Translation(language) => language.map(|language| language.to_string()),
+            RelationPart::Metadata(format) => format.clone(),
         }
     }
 
-    /// The same step with what was found in the parentheses.
-    pub(crate) fn with(self, parameter: &str) -> Result<Part, RelationError> {
+    /// The same part with a parameter.
+    pub(crate) fn with_parameter(self, parameter: &str) -> Result<RelationPart, RelationError> {
         match self {
-            Part::LastEdition => Err(RelationError::Parameter { given: shown(parameter) }),
-            Part::Translation(_) => Ok(Part::Translation(Some(parameter.parse()?))),
-            Part::Metadata(_) if is_format(parameter) => Ok(Part::Metadata(Some(parameter.to_owned()))),
-            Part::Metadata(_) => Err(RelationError::Format { given: shown(parameter) }),
+            RelationPart::LastEdition => Err(RelationError::Parameter { given: quote_untrusted(parameter) }),
+            RelationPart::Translation(_) => Ok(RelationPart::Translation(Some(parameter.parse()?))),
+            RelationPart::Metadata(_) if is_format(parameter) => {
+                Ok(RelationPart::Metadata(Some(parameter.to_owned())))
+            }
+            RelationPart::Metadata(_) => Err(RelationError::Format { given: quote_untrusted(parameter) }),
         }
     }
 
     fn word(&self) -> &'static str {
         match self {
-            Part::LastEdition => ".lastedition",
-            Part::Translation(_) => ".translation",
-            Part::Metadata(_) => ".metadata",
+            RelationPart::LastEdition => ".lastedition",
+            RelationPart::Translation(_) => ".translation",
+            RelationPart::Metadata(_) => ".metadata",
         }
     }
 
     fn sign(&self) -> char {
         match self {
-            Part::LastEdition => '!',
-            Part::Translation(_) => '+',
-            Part::Metadata(_) => ':',
+            RelationPart::LastEdition => '!',
+            RelationPart::Translation(_) => '+',
+            RelationPart::Metadata(_) => ':',
         }
     }
 }
 
-/// A relation: nothing (the item itself), or one of the 14 compositions, with or without parameters.
+/// A relation: empty (the item itself), or one of the 14 compositions, with or without parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Relation(Vec<Part>);
+pub struct Relation(Vec<RelationPart>);
 
 impl Relation {
     /// The 14 compositions of 4.1, written as modifiers, without parameters.
-    pub const ALL: [&'static str; 14] =
+    pub const ALL_COMPOSITIONS: [&'static str; 14] =
         [":", ":+", "!", "!+", "!:", "!+:", "!:+", "!+:+", "+", "+!", "+:", "+!:", "+:+", "+!:+"];
 
-    /// Puts steps together, if the grammar lets them follow one another so.
-    pub fn new(parts: Vec<Part>) -> Result<Self, RelationError> {
-        let signs: String = parts.iter().map(Part::sign).collect();
-        if !signs.is_empty() && !Self::ALL.contains(&signs.as_str()) {
-            return Err(RelationError::Order { given: shown(&signs) });
+    /// Composes parts, if the grammar allows their order.
+    pub fn new(parts: Vec<RelationPart>) -> Result<Self, RelationError> {
+        let signs: String = parts.iter().map(RelationPart::sign).collect();
+        if !signs.is_empty() && !Self::ALL_COMPOSITIONS.contains(&signs.as_str()) {
+            return Err(RelationError::Order { given: quote_untrusted(&signs) });
         }
         for part in &parts {
-            if let Part::Metadata(Some(format)) = part
+            if let RelationPart::Metadata(Some(format)) = part
                 && !is_format(format)
             {
-                return Err(RelationError::Format { given: shown(format) });
+                return Err(RelationError::Format { given: quote_untrusted(format) });
             }
         }
         Ok(Self(parts))
     }
 
-    /// Every composition, without parameters; the item itself is not among them.
+    /// All compositions without parameters; the empty relation is not included.
     pub fn all() -> impl Iterator<Item = Relation> {
-        Self::ALL.into_iter().filter_map(|signs| Self::from_modifiers(signs).ok())
+        Self::ALL_COMPOSITIONS.into_iter().filter_map(|signs| Self::from_modifiers(signs).ok())
     }
 
-    /// Reads a relation as it stands in the names of pairs: `.lastedition.metadata(oai_dc)`, or nothing.
+    /// Parses a relation from the name of a pair: `.lastedition.metadata(oai_dc)`, or empty.
     pub fn parse(text: &str) -> Result<Self, RelationError> {
         read(text, |rest| {
-            [Part::LastEdition, Part::Translation(None), Part::Metadata(None)]
+            [RelationPart::LastEdition, RelationPart::Translation(None), RelationPart::Metadata(None)]
                 .into_iter()
                 .find_map(|part| Some((rest.strip_prefix(part.word())?, part)))
         })
     }
 
-    /// Reads the modifiers of a persistent URL: `!:(oai_dc)`, or nothing (4.1).
+    /// Parses the modifiers of a persistent URL: `!:(oai_dc)`, or empty (4.1).
     pub fn from_modifiers(text: &str) -> Result<Self, RelationError> {
         read(text, |rest| {
-            [Part::LastEdition, Part::Translation(None), Part::Metadata(None)]
+            [RelationPart::LastEdition, RelationPart::Translation(None), RelationPart::Metadata(None)]
                 .into_iter()
                 .find_map(|part| Some((rest.strip_prefix(part.sign())?, part)))
         })
     }
 
-    /// Its steps, in order.
-    pub fn parts(&self) -> &[Part] {
+    /// Its parts, in order.
+    pub fn parts(&self) -> &[RelationPart] {
         &self.0
     }
 
@@ -129,31 +134,31 @@ impl Relation {
         self.0.is_empty()
     }
 
-    /// Its leading parts that are neither the whole nor nothing, the longest first (4.2 step 5).
+    /// Its proper, non-empty prefixes, longest first (4.2 step 5).
     pub fn leading(&self) -> impl Iterator<Item = Relation> + '_ {
-        // Whatever a relation begins with is a relation: the grammar only ever lets the end be left out.
+        // Every prefix of a relation is a relation: in the grammar only the end is optional.
         (1..self.0.len()).rev().map(|length| Self(self.0[..length].to_vec()))
     }
 
-    /// What stands before `.lastedition`, if that is in it: nothing, or a translation (3.4).
+    /// The parts before `.lastedition`, if it contains that: none, or a translation (3.4).
     pub fn before_last_edition(&self) -> Option<Relation> {
-        let at = self.0.iter().position(|part| *part == Part::LastEdition)?;
-        Some(Self(self.0[..at].to_vec()))
+        let index = self.0.iter().position(|part| *part == RelationPart::LastEdition)?;
+        Some(Self(self.0[..index].to_vec()))
     }
 
-    /// What is left to ask of the item that a leading part leads to (4.2 step 5): the steps after it, and before them
-    /// the metadata in the format that the leading part had, for a format is no item of its own. `None` if this
-    /// relation does not begin so.
+    /// What remains to be requested of the item that a leading part leads to (4.2 step 5): the
+    /// parts after it, preceded by the metadata format of the leading part, because a format is not
+    /// an item of its own. `None` if this relation does not begin with `leading`.
     pub fn after(&self, leading: &Relation) -> Option<Relation> {
         let rest = self.0.strip_prefix(leading.parts())?;
-        let format = leading.0.iter().find(|part| matches!(part, Part::Metadata(Some(_))));
+        let format = leading.0.iter().find(|part| matches!(part, RelationPart::Metadata(Some(_))));
         Some(Self(format.into_iter().chain(rest).cloned().collect()))
     }
 
-    /// Whether an offered relation is what somebody wants who asks for this one, step by step (3.4).
-    pub fn takes(&self, offer: &Relation) -> bool {
+    /// Whether an offered relation satisfies a request for this one, part by part (3.4).
+    pub fn accepts(&self, offer: &Relation) -> bool {
         self.0.len() == offer.0.len()
-            && self.0.iter().zip(&offer.0).all(|(wanted, offered)| wanted.takes(offered))
+            && self.0.iter().zip(&offer.0).all(|(requested, offered)| requested.accepts_part(offered))
     }
 
     /// As modifiers of a persistent URL: `!+(pt):(oai_dc)`.
@@ -187,23 +192,23 @@ impl FromStr for Relation {
     }
 }
 
-/// Reads steps from a text, given how one of them is spelled.
-fn read(text: &str, step: impl Fn(&str) -> Option<(&str, Part)>) -> Result<Relation, RelationError> {
+/// Parses parts, given how one of them is spelled.
+fn read(text: &str, step: impl Fn(&str) -> Option<(&str, RelationPart)>) -> Result<Relation, RelationError> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let unknown = || RelationError::Step { given: shown(rest) };
+        let unknown = || RelationError::Step { given: quote_untrusted(rest) };
         let (after, part) = step(rest).ok_or_else(unknown)?;
         let (after, part) = match after.strip_prefix('(') {
             None => (after, part),
             Some(inside) => {
                 let (parameter, after) = inside.split_once(')').ok_or_else(unknown)?;
-                (after, part.with(parameter)?)
+                (after, part.with_parameter(parameter)?)
             }
         };
-        // No composition has more than four steps: a long text is refused before it fills the memory.
+        // No composition has more than four parts; this bounds memory use.
         if parts.len() == 4 {
-            return Err(RelationError::Order { given: shown(text) });
+            return Err(RelationError::Order { given: quote_untrusted(text) });
         }
         parts.push(part);
         rest = after;
@@ -211,17 +216,18 @@ fn read(text: &str, step: impl Fn(&str) -> Option<(&str, Part)>) -> Result<Relat
     Relation::new(parts)
 }
 
-/// Formats are open-ended (4.1): these are the characters of OAI-PMH's `metadataPrefix`, without parentheses.
+/// Formats are open-ended (4.1): these are the characters of OAI-PMH's `metadataPrefix`, without
+/// parentheses.
 fn is_format(text: &str) -> bool {
-    (1..=LONGEST_FORMAT).contains(&text.len())
+    (1..=MAX_METADATA_FORMAT_BYTES).contains(&text.len())
         && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.!~*'".contains(&c))
 }
 
-/// What is wrong with a relation, with modifiers or with a list of verbs.
+/// Why a relation, modifiers or a list of verbs is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RelationError {
-    /// Steps that cannot follow one another.
+    /// Parts in an invalid order.
     #[error(
         "`{given}` does not go together: last edition (!) and translation (+) come first, each at most once, then \
          metadata (:), then a translation of the metadata, as in !+(pt):+(pt)"
@@ -230,9 +236,9 @@ pub enum RelationError {
         /// What was given.
         given: String,
     },
-    /// A step that nobody knows.
+    /// An unknown part.
     #[error(
-        "`{given}` is no relation: use .lastedition (!), .translation (+) or .metadata (:), the last two with a \
+        "`{given}` is not a relation: use .lastedition (!), .translation (+) or .metadata (:), the last two with a \
          parameter if needed, as in .translation(pt) or :(oai_dc)"
     )]
     Step {
@@ -245,15 +251,15 @@ pub enum RelationError {
         /// What was given.
         given: String,
     },
-    /// A name that no format can have.
+    /// An invalid format name.
     #[error(
-        "`{given}` is no name of a metadata format: it has 1 to 64 letters, digits or signs of -_.!~*' as in oai_dc"
+        "`{given}` is not a metadata format: a name has 1 to 64 letters, digits or characters of -_.!~*' as in oai_dc"
     )]
     Format {
         /// What was given.
         given: String,
     },
-    /// A language that is none.
+    /// An invalid language.
     #[error(transparent)]
     Language(#[from] LanguageError),
 }

@@ -1,50 +1,50 @@
-//! The verbs by which a client says what it wants of an item (4.1).
+//! The verbs by which a client requests parts of an item or related items (4.1).
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::relation::{Part, Relation, RelationError};
-use crate::shown::shown;
+use crate::relation::{Relation, RelationError, RelationPart};
+use crate::untrusted_text::quote_untrusted;
 
-/// The longest list that is read, in bytes. The longest that means something has under 200.
-const LONGEST: usize = 512;
-/// The most verbs that are read: no list that means something has more than five.
-const MOST: usize = 8;
+/// Limit on a list. The longest valid list has less than 200 bytes.
+const MAX_VERB_LIST_BYTES: usize = 512;
+/// Limit on verbs; valid lists have at most five.
+const MAX_VERBS: usize = 8;
 
-const FILE_LIST: &str = "GetFileList";
+const FILE_LIST_VERB: &str = "GetFileList";
 
-/// A list of verbs, read: `GetLastEdition GetMetadata(oai_dc)`.
+/// A parsed list of verbs: `GetLastEdition GetMetadata(oai_dc)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Verbs {
-    /// What all verbs but `GetFileList` spell.
+    /// The relation spelled by all verbs except `GetFileList`.
     pub relation: Relation,
     /// Whether `GetFileList` is among them.
     pub file_list: bool,
 }
 
 impl Verbs {
-    /// Reads a list. `GetFileList` may stand anywhere, the others must spell a relation.
+    /// Parses a list. `GetFileList` may be anywhere; the others must spell a relation.
     ///
-    /// Verbs are separated by spaces, or by `+` as persistent URLs have it (D16).
+    /// Verbs are separated by spaces, or by `+` as in persistent URLs (D16).
     pub fn parse(list: &str) -> Result<Self, VerbError> {
-        Self::joined(&Relation::default(), list)
+        Self::with_modifiers(&Relation::default(), list)
     }
 
-    /// The verbs of a persistent URL that has modifiers and a list: those of the modifiers as they stand, then those
-    /// of the list that are not already among them (4.1, D29).
+    /// The verbs of a persistent URL with modifiers and a list: first the modifiers in order, then
+    /// the verbs of the list that are not yet among them (4.1, D29).
     ///
-    /// The list alone need not spell a relation here: `!` and `GetMetadata GetLastEdition` are `!:`.
-    pub fn joined(modifiers: &Relation, list: &str) -> Result<Self, VerbError> {
-        if list.len() > LONGEST {
+    /// The list alone need not spell a relation: `!` with `GetMetadata GetLastEdition` is `!:`.
+    pub fn with_modifiers(modifiers: &Relation, list: &str) -> Result<Self, VerbError> {
+        if list.len() > MAX_VERB_LIST_BYTES {
             return Err(VerbError::TooLong);
         }
         let mut parts = modifiers.parts().to_vec();
         let mut file_list = false;
         for (count, verb) in list.split([' ', '+']).filter(|verb| !verb.is_empty()).enumerate() {
-            if count == MOST {
+            if count == MAX_VERBS {
                 return Err(VerbError::TooMany);
             }
-            if verb == FILE_LIST {
+            if verb == FILE_LIST_VERB {
                 file_list = true;
                 continue;
             }
@@ -86,54 +86,54 @@ impl fmt::Display for Verbs {
             }
             space = " ";
         }
-        if self.file_list { write!(f, "{space}{FILE_LIST}") } else { Ok(()) }
+        if self.file_list { write!(f, "{space}{FILE_LIST_VERB}") } else { Ok(()) }
     }
 }
 
-fn verb(part: &Part) -> &'static str {
+fn verb(part: &RelationPart) -> &'static str {
     match part {
-        Part::LastEdition => "GetLastEdition",
-        Part::Translation(_) => "GetTranslation",
-        Part::Metadata(_) => "GetMetadata",
+        RelationPart::LastEdition => "GetLastEdition",
+        RelationPart::Translation(_) => "GetTranslation",
+        RelationPart::Metadata(_) => "GetMetadata",
     }
 }
 
-fn read(text: &str) -> Result<Part, VerbError> {
-    let unknown = || VerbError::Unknown { given: shown(text) };
+fn read(text: &str) -> Result<RelationPart, VerbError> {
+    let unknown = || VerbError::Unknown { given: quote_untrusted(text) };
     let (name, parameter) = match text.split_once('(') {
         None => (text, None),
         Some((name, rest)) => (name, Some(rest.strip_suffix(')').ok_or_else(unknown)?)),
     };
-    let part = [Part::LastEdition, Part::Translation(None), Part::Metadata(None)]
+    let part = [RelationPart::LastEdition, RelationPart::Translation(None), RelationPart::Metadata(None)]
         .into_iter()
         .find(|part| verb(part) == name)
         .ok_or_else(unknown)?;
     match parameter {
         None => Ok(part),
-        Some(parameter) => Ok(part.with(parameter)?),
+        Some(parameter) => Ok(part.with_parameter(parameter)?),
     }
 }
 
-/// What is wrong with a list of verbs.
+/// Why a list of verbs is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerbError {
-    /// A verb that nobody knows.
+    /// An unknown verb.
     #[error(
-        "`{given}` is no verb: use GetLastEdition, GetTranslation, GetMetadata or GetFileList, the second and third \
+        "`{given}` is not a verb: use GetLastEdition, GetTranslation, GetMetadata or GetFileList, the second and third \
          with a parameter if needed, as in GetTranslation(pt) or GetMetadata(oai_dc)"
     )]
     Unknown {
         /// What was given.
         given: String,
     },
-    /// More bytes than any list needs.
-    #[error("the list of verbs is too long: it has at most {LONGEST} bytes")]
+    /// Too many bytes.
+    #[error("the list of verbs is too long: the limit is {MAX_VERB_LIST_BYTES} bytes")]
     TooLong,
-    /// More verbs than any list needs.
-    #[error("there are too many verbs: a list has at most {MOST}")]
+    /// Too many verbs.
+    #[error("too many verbs: the limit is {MAX_VERBS}")]
     TooMany,
-    /// Verbs that do not go together, or a parameter that means nothing.
+    /// Verbs that do not form a relation, or an invalid parameter.
     #[error(transparent)]
     Relation(#[from] RelationError),
 }

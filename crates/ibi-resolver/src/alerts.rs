@@ -1,55 +1,55 @@
-//! Originals that several Archives claim (4.2 steps 3 and 4): what an operator has to look into.
+//! Originals claimed by several Archives (4.2 steps 3 and 4), for an operator to investigate.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ibi_id::Label;
-use ibi_protocol::analysis::{ArchiveId, Claimed, Suspects, Wanted};
-use ibi_protocol::{Forms, Verbs};
+use ibi_protocol::analysis::{AnswerClaim, ArchiveId, OriginalDispute, RoundQuery};
+use ibi_protocol::{LabelForms, Verbs};
 use tokio::time::Instant;
 
-/// How long claims of one item are not asked again in the background, so that a popular item with two originals does not
-/// have every client's question asked twice.
-const REST: Duration = Duration::from_secs(10);
-/// The most items of which that is remembered.
-const MOST_REMEMBERED: usize = 1024;
+/// Minimum interval between background recounts of one item, so that a popular item with two
+/// originals does not double every client's requests.
+const RECOUNT_INTERVAL: Duration = Duration::from_secs(10);
+/// Maximum number of items whose last recount is remembered.
+const MAX_REMEMBERED_RECOUNTS: usize = 1024;
 
-/// Several Archives claim the original of one item, and did so again when they were asked once more.
+/// Several Archives claim the original of one item, and repeated the claim when asked again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suspected {
-    /// The item, in all forms that they know: at least one, unless none of them says which item it is.
-    pub item: Forms,
-    /// What was asked for: a label and modifiers.
+pub struct RaisedAlert {
+    /// The item, in all forms that they know; empty only if none of them names it.
+    pub item: LabelForms,
+    /// The requested label and modifiers.
     pub asked: String,
-    /// What they claim: two or more, one for each Archive.
-    pub claims: Vec<Claim>,
+    /// The claims: two or more, one per Archive.
+    pub claims: Vec<RaisedClaim>,
 }
 
 /// One Archive's claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct RaisedClaim {
     /// The label of its service.
     pub service: Label,
-    /// Where it has what it calls the original, if it can serve it.
+    /// The URL of the claimed original, if the Archive can serve it.
     pub url: Option<String>,
     /// The last update, as the Archive writes it.
     pub timestamp: Option<String>,
-    /// When it said so, in seconds since the Unix epoch.
+    /// When the claim was made, in seconds since the Unix epoch.
     pub seen: i64,
 }
 
-impl Suspected {
-    /// The suspects of a round, named.
+impl RaisedAlert {
+    /// Names the suspects of a round.
     pub(crate) fn new(
-        suspects: &Suspects,
-        wanted: &Wanted,
+        suspects: &OriginalDispute,
+        wanted: &RoundQuery,
         seen: i64,
         service: impl Fn(ArchiveId) -> Option<Label>,
     ) -> Self {
-        let claim = |claimed: &Claimed| {
+        let claim = |claimed: &AnswerClaim| {
             let (url, timestamp) = (claimed.url.clone(), claimed.timestamp.clone());
-            Some(Claim { service: service(claimed.archive)?, url, timestamp, seen })
+            Some(RaisedClaim { service: service(claimed.archive)?, url, timestamp, seen })
         };
         Self {
             item: suspects.ibi.clone(),
@@ -59,23 +59,23 @@ impl Suspected {
     }
 }
 
-/// The items whose claims were asked again of late.
+/// The items whose claims were recounted recently.
 #[derive(Default)]
-pub(crate) struct Recounts(Mutex<HashMap<(Label, Verbs), Instant>>);
+pub(crate) struct RecentRecounts(Mutex<HashMap<(Label, Verbs), Instant>>);
 
-impl Recounts {
-    /// Whether the claims of what is wanted are to be asked again now.
-    pub(crate) fn begin(&self, wanted: &Wanted) -> bool {
+impl RecentRecounts {
+    /// Whether to recount the claims for this query now.
+    pub(crate) fn begin(&self, wanted: &RoundQuery) -> bool {
         let what = (wanted.label.clone(), wanted.verbs.clone());
         let now = Instant::now();
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.get(&what).is_some_and(|&at| now.duration_since(at) < REST) {
+        if last.get(&what).is_some_and(|&at| now.duration_since(at) < RECOUNT_INTERVAL) {
             return false;
         }
-        if last.len() >= MOST_REMEMBERED {
-            last.retain(|_, at| now.duration_since(*at) < REST);
+        if last.len() >= MAX_REMEMBERED_RECOUNTS {
+            last.retain(|_, at| now.duration_since(*at) < RECOUNT_INTERVAL);
         }
-        if last.len() >= MOST_REMEMBERED {
+        if last.len() >= MAX_REMEMBERED_RECOUNTS {
             return false;
         }
         last.insert(what, now);

@@ -1,32 +1,34 @@
-//! An Archive as the registry knows it.
+//! An Archive in the registry.
 
+use ibi_http::pooled_client::HttpScheme;
 use ibi_id::Label;
+use ibi_protocol::WireProtocol;
 use ibi_protocol::analysis::ArchiveId;
 
 /// A registered Archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Archive {
-    /// Its number in this registry: never given to another.
+pub struct RegisteredArchive {
+    /// Its number in this registry; never reused.
     pub id: ArchiveId,
-    /// The label of its service, by which it is known.
+    /// The label of its service, which identifies it.
     pub service: Label,
-    /// Where it was when it came on line the last time: a host, and a port after `:` if needed.
+    /// Its address when it last came online: a host, with `:` and a port if needed.
     pub address: Option<String>,
-    /// Further hosts on which its URLs may be, said by the operator.
+    /// Additional hosts of its URLs, set by the operator.
     pub hosts: Vec<String>,
-    /// Whether it is asked.
-    pub standing: Standing,
+    /// Whether requests are sent to it.
+    pub standing: RegistrationStatus,
     /// When it was registered, in seconds since the Unix epoch.
     pub registered: i64,
-    /// When its standing or address changed the last time.
+    /// When its status or address last changed.
     pub changed: i64,
-    /// Whom to write to, as it said itself.
+    /// The contact address that it supplied.
     pub email: Option<String>,
-    /// What else it said of itself when it came on line (3.3).
+    /// What else it reported when it came online (3.3).
     pub platform: ArchivePlatform,
 }
 
-/// What an Archive says of its machine and software when it comes on line (3.3).
+/// The machine and software that an Archive reports when it comes online (3.3).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArchivePlatform {
     /// `archiveip`.
@@ -37,22 +39,30 @@ pub struct ArchivePlatform {
     pub version: Option<String>,
 }
 
-/// How an Archive stands with the resolver (3.3, D21).
+/// The status of an Archive in the registry (3.3, D21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Standing {
-    /// Registered; it has not come on line yet.
+pub enum RegistrationStatus {
+    /// Registered, but never online yet.
     New,
-    /// It says that it is on line, but it has not confirmed it: not asked.
+    /// Announced as online but not confirmed: receives no requests.
     Unconfirmed,
-    /// On line and confirmed: asked.
+    /// Online and confirmed: receives requests.
     OnLine,
-    /// It has gone off line.
+    /// It has gone offline.
     OffLine,
-    /// Gone for good, says the operator: it no longer counts (4.3).
+    /// Permanently gone, as declared by the operator: no longer counts (4.3).
     Retired,
 }
 
-impl Archive {
+impl RegisteredArchive {
+    /// How it is asked: as it said with its key when it came online (3.3).
+    pub fn scheme(&self) -> HttpScheme {
+        match self.platform.protocol.as_deref() {
+            Some(word) if word.eq_ignore_ascii_case(WireProtocol::Https.as_str()) => HttpScheme::Https,
+            _ => HttpScheme::Http,
+        }
+    }
+
     /// The hosts on which its URLs may be (4.2 step 2).
     pub fn url_hosts(&self) -> Vec<String> {
         self.address.iter().chain(&self.hosts).cloned().collect()

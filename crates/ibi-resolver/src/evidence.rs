@@ -1,7 +1,6 @@
-//! What Archives that claim one original tell of it to whoever asks (4.2 step 3): an alert carries
-//! it, so that the operator can look into the matter. It comes from the public interface of our own
-//! Archives (`docs/formats/holders.md`); one of another implementation has none, and is simply left
-//! out.
+//! Evidence from Archives that claim the same original (4.2 step 3). It is attached to the alert
+//! for the operator's investigation. It comes from the public interface of our own Archives
+//! (`docs/formats/holders.md`); Archives of other implementations have none and are skipped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,23 +8,29 @@ use std::time::Duration;
 
 use ibi_id::Label;
 use ibi_store::digests::sha512;
-use ibi_store::registry::{Evidence, MAX_EVIDENCE_VERSIONS, VersionDigest};
+use ibi_store::registry::{AlertEvidence, MAX_EVIDENCE_VERSIONS, VersionDigest};
 use tokio::time::Instant;
 
-use crate::archive::Archive;
-use crate::ask::Ask;
+use crate::archive::RegisteredArchive;
+use crate::transport::ArchiveTransport;
 
-/// How long all Archives of one alert may take to tell what they know.
+/// Timeout for gathering evidence from all Archives of one alert.
 const EVIDENCE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long one item is not asked for again: clients can have alerts raised as often as they like.
+/// Minimum interval between gatherings for one item: clients can trigger alerts as often as they
+/// like.
 const EVIDENCE_INTERVAL: Duration = Duration::from_secs(60);
-/// The most items of which that is remembered.
+/// Maximum number of items whose last gathering is remembered.
 const MAX_REMEMBERED_ITEMS: usize = 1024;
-/// What an Archive tells of an item that it claims, if it tells anything.
-async fn of_archive<A: Ask>(ask: &A, archive: &Archive, label: &Label, now: i64) -> Option<Evidence> {
+/// Fetches what an Archive publishes about an item that it claims.
+async fn fetch_evidence<A: ArchiveTransport>(
+    ask: &A,
+    archive: &RegisteredArchive,
+    label: &Label,
+    now: i64,
+) -> Option<AlertEvidence> {
     let address = format!("/api/v1/items/{}", label.spelling());
     let account = ask.fetch(archive, &address).await.ok()?;
-    let (mut evidence, last) = Evidence::read(&account, now)?;
+    let (mut evidence, last) = AlertEvidence::parse_account(&account, now)?;
     let first = last.saturating_sub(MAX_EVIDENCE_VERSIONS as u64 - 1).max(1);
     for version in first..=last {
         let Ok(inventory) = ask.fetch(archive, &format!("{address}/object/v{version}/inventory.json")).await
@@ -37,19 +42,19 @@ async fn of_archive<A: Ask>(ask: &A, archive: &Archive, label: &Label, now: i64)
     Some(evidence)
 }
 
-/// What these Archives tell of an item, each by the label of its service. All are asked at once;
-/// who takes too long has told nothing.
-pub(crate) async fn gather<A: Ask>(
+/// Evidence for an item, by service label. All Archives are queried at once; those that time out
+/// are omitted.
+pub(crate) async fn gather_evidence<A: ArchiveTransport>(
     ask: &Arc<A>,
-    archives: Vec<Arc<Archive>>,
+    archives: Vec<Arc<RegisteredArchive>>,
     label: &Label,
     now: i64,
-) -> Vec<(String, Evidence)> {
+) -> Vec<(String, AlertEvidence)> {
     let deadline = Instant::now() + EVIDENCE_TIMEOUT;
     let asked = archives.into_iter().map(|archive| {
         let (ask, label) = (Arc::clone(ask), label.clone());
         tokio::spawn(async move {
-            let told = tokio::time::timeout_at(deadline, of_archive(&*ask, &archive, &label, now)).await;
+            let told = tokio::time::timeout_at(deadline, fetch_evidence(&*ask, &archive, &label, now)).await;
             Some((archive.service.to_string(), told.ok()??))
         })
     });
@@ -60,12 +65,12 @@ pub(crate) async fn gather<A: Ask>(
     told
 }
 
-/// The items of which evidence was gathered of late.
+/// The items for which evidence was gathered recently.
 #[derive(Default)]
 pub(crate) struct RecentEvidence(Mutex<HashMap<Label, Instant>>);
 
 impl RecentEvidence {
-    /// Whether evidence of an item is to be gathered now.
+    /// Whether to gather evidence for an item now.
     pub(crate) fn begin(&self, item: &Label) -> bool {
         let now = Instant::now();
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! Archives that come on line and go off line (3.3). One that comes is called back; it is not asked until it has confirmed that
-//! it is there (D21), and confirms it again now and then.
+//! Inclusion: Archives come online and go offline (3.3). The resolver calls an Archive back when it
+//! comes online, queries it only after it has confirmed (D21), and repeats the check periodically.
 
-mod tend;
+mod probes;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,173 +9,232 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::StatusCode;
-use ibi_http::asking::Address;
+use ibi_http::pooled_client::{HttpScheme, ServerAddress};
 use ibi_id::Label;
 use ibi_protocol::analysis::ArchiveId;
-use ibi_protocol::{Limits, MessageError, Pairs, Registration, Request};
+use ibi_protocol::{MessageError, Pairs, PairsLimits, WireRegistration, WireRequest};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::archive::{Archive, Standing};
-use crate::ask::{Ask, Health};
-use crate::keys::{Keys, Refused};
-use crate::registry::{Registry, RegistryError};
-use tend::Probe;
+use crate::archive::{RegisteredArchive, RegistrationStatus};
+use crate::keys::{KeyRejection, KeyVerifier};
+use crate::registry::{Registry, ResolverRegistryError};
+use crate::transport::{ArchiveHealth, ArchiveTransport};
+use probes::InclusionProbe;
 
-/// How long an Archive may take to confirm.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for a confirmation.
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is said to who comes when too many wait.
-const BUSY: Duration = Duration::from_secs(5);
+/// The `Retry-After` when too many requests are waiting.
+const BUSY_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Gives the seconds since the Unix epoch.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+/// Returns the seconds since the Unix epoch.
+pub type ResolverClock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// Includes and excludes Archives.
-pub struct Inclusion<A>(Arc<Inner<A>>);
+pub struct InclusionService<A>(Arc<InclusionInner<A>>);
 
-struct Inner<A> {
+struct InclusionInner<A> {
     registry: Registry,
     ask: Arc<A>,
-    health: Health,
-    clock: Clock,
-    keys: Keys,
-    probes: Mutex<HashMap<ArchiveId, Probe>>,
+    health: ArchiveHealth,
+    clock: ResolverClock,
+    keys: KeyVerifier,
+    probes: Mutex<HashMap<ArchiveId, InclusionProbe>>,
     changed: Notify,
     places: Arc<Semaphore>,
 }
 
-/// What an Archive is told.
+/// The response to an Archive.
 #[derive(Debug, Clone)]
-pub struct Answer {
-    /// The status of HTTP.
+pub struct InclusionAnswer {
+    /// The HTTP status.
     pub status: StatusCode,
     /// The body, `text/plain`.
     pub pairs: Pairs,
-    /// When to come again, if it is too early: `Retry-After`.
+    /// The `Retry-After` header, for requests that come too early.
     pub retry_after: Option<Duration>,
 }
 
-impl<A: Ask> Inclusion<A> {
-    /// Over a registry, asking through `ask`; `health` is told by the same how Archives answer.
-    pub fn new(registry: Registry, ask: Arc<A>, health: Health, clock: Clock) -> Result<Self, RegistryError> {
-        Ok(Self(Arc::new(Inner {
+impl<A: ArchiveTransport> InclusionService<A> {
+    /// A service over a registry that sends requests through `ask`; the same transport reports to
+    /// `health` how Archives respond.
+    pub fn new(
+        registry: Registry,
+        ask: Arc<A>,
+        health: ArchiveHealth,
+        clock: ResolverClock,
+    ) -> Result<Self, ResolverRegistryError> {
+        Ok(Self(Arc::new(InclusionInner {
             registry,
             ask,
             health,
             clock,
-            keys: Keys::new()?,
+            keys: KeyVerifier::new()?,
             probes: Mutex::default(),
             changed: Notify::new(),
-            places: Arc::new(Semaphore::new(tend::AT_ONCE)),
+            places: Arc::new(Semaphore::new(probes::MAX_CONCURRENT_PROBES)),
         })))
     }
 
-    /// Answers an inclusion or exclusion that came from this client.
-    pub async fn handle(&self, request: Request, client: IpAddr) -> Answer {
+    /// Handles an inclusion or exclusion request from this client.
+    pub async fn handle(&self, request: WireRequest, client: IpAddr) -> InclusionAnswer {
         let inner = &self.0;
         let handled = match &request {
-            Request::Inclusion(registration) => match inner.authentic(registration, client).await {
+            WireRequest::Inclusion(registration) => match inner.authenticate(registration, client).await {
                 Ok(_) => inner.include(registration.clone()).await,
                 Err(answer) => return answer,
             },
-            Request::Exclusion(registration) => match inner.authentic(registration, client).await {
+            WireRequest::Exclusion(registration) => match inner.authenticate(registration, client).await {
                 Ok(service) => inner.exclude(service, &registration.address).await,
                 Err(answer) => return answer,
             },
             other => {
-                return Answer::malformed(&MessageError::Subject { given: other.subject().to_owned() });
+                return InclusionAnswer::malformed(&MessageError::Subject {
+                    given: other.subject().to_owned(),
+                });
             }
         };
         handled.unwrap_or_else(|error| match error {
-            // Retired at this very moment.
-            RegistryError::Unknown { .. } => Answer::refused(),
-            error => Answer::failed(&error),
+            // Retired concurrently.
+            ResolverRegistryError::Unknown { .. } => InclusionAnswer::refused(),
+            error => InclusionAnswer::failed(&error),
         })
     }
 }
 
-impl<A: Ask> Inner<A> {
-    /// Whether the key is that of the Archive; gives its label.
-    async fn authentic(&self, registration: &Registration, client: IpAddr) -> Result<Label, Answer> {
-        let bad = |name, why: String| Answer::malformed(&MessageError::Value { name, why });
-        Address::parse(&registration.address).map_err(|error| bad("archiveaddress", error.to_string()))?;
+impl<A: ArchiveTransport> InclusionInner<A> {
+    /// Verifies the Archive's key and returns its label.
+    async fn authenticate(
+        &self,
+        registration: &WireRegistration,
+        client: IpAddr,
+    ) -> Result<Label, InclusionAnswer> {
+        let bad = |name, why: String| InclusionAnswer::malformed(&MessageError::Value { name, why });
+        ServerAddress::parse(&registration.address)
+            .map_err(|error| bad("archiveaddress", error.to_string()))?;
         let service: Label = registration
             .service
             .parse()
             .map_err(|error: ibi_id::ParseError| bad("archiveserviceibi", error.to_string()))?;
         let (registry, label) = (self.registry.clone(), service.clone());
-        let known = blocking(move || registry.known(&label)).await.map_err(|error| Answer::failed(&error))?;
-        let known = known.filter(|entry| entry.archive.standing != Standing::Retired);
+        let known = run_blocking(move || registry.fresh_entry(&label))
+            .await
+            .map_err(|error| InclusionAnswer::failed(&error))?;
+        let known = known.filter(|entry| entry.archive.standing != RegistrationStatus::Retired);
         let known = known.map(|entry| (entry.archive.id, entry.key_hash));
         match self.keys.check(&service.to_string(), known, &registration.key, client).await {
             Ok(()) => Ok(service),
-            Err(Refused::Wrong) => {
+            Err(KeyRejection::Wrong) => {
                 tracing::warn!(%service, %client, "refused: not registered, or a wrong key");
-                Err(Answer::refused())
+                Err(InclusionAnswer::refused())
             }
-            Err(Refused::Later(wait)) => {
+            Err(KeyRejection::Later(wait)) => {
                 let status = StatusCode::TOO_MANY_REQUESTS;
-                Err(Answer { status, retry_after: Some(wait), ..Answer::refused() })
+                Err(InclusionAnswer { status, retry_after: Some(wait), ..InclusionAnswer::refused() })
             }
-            Err(Refused::Busy) => Err(Answer::busy()),
+            Err(KeyRejection::Busy) => Err(InclusionAnswer::busy()),
         }
     }
 
-    async fn include(self: &Arc<Self>, registration: Registration) -> Result<Answer, RegistryError> {
+    async fn include(
+        self: &Arc<Self>,
+        registration: WireRegistration,
+    ) -> Result<InclusionAnswer, ResolverRegistryError> {
         let (registry, now) = (self.registry.clone(), (self.clock)());
-        let included = blocking(move || registry.include(&registration, now)).await?;
+        let before = registration.service.parse().ok().and_then(|service| registry.find(&service));
+        let included = run_blocking(move || registry.include(&registration, now)).await?;
         let (id, turn) = (included.archive.id, included.turn);
-        // Nobody else calls it back meanwhile.
-        self.postpone(id, turn);
-        let yes = self.confirm(&included.archive).await;
-        let (registry, now) = (self.registry.clone(), (self.clock)());
-        let counted = blocking(move || registry.confirmed(id, turn, yes, now)).await?;
-        if counted {
-            self.settle(id, turn, yes);
+        if before.is_some_and(|archive| archive.scheme() == HttpScheme::Https)
+            && included.archive.scheme() == HttpScheme::Http
+        {
+            let RegisteredArchive { service, address, .. } = &*included.archive;
+            tracing::warn!(%service, address, "asked over HTTP from now on, and over HTTPS before: it says so, with its key");
         }
-        tracing::info!(service = %included.archive.service, address = included.archive.address, confirmed = yes, "included");
-        let confirmation = if yes { "successful" } else { "unsuccessful" };
-        Ok(Answer::ok(&[("status.archive", "included"), ("status.confirmation", confirmation)]))
+        // Keep background probes from calling it back at the same time.
+        self.postpone(id, turn);
+        let result = self.call_back(&included.archive).await;
+        let yes = result.is_ok();
+        if self.record(id, turn, result.clone()).await? {
+            self.schedule_next(id, turn, yes);
+        }
+        let RegisteredArchive { service, address, .. } = &*included.archive;
+        let mut said = vec![("status.archive", "included")];
+        match &result {
+            Ok(()) => {
+                tracing::info!(%service, address, confirmed = yes, "included");
+                said.push(("status.confirmation", "successful"));
+            }
+            Err(why) => {
+                tracing::warn!(%service, address, confirmed = yes, why, "included, but not confirmed");
+                said.push(("status.confirmation", "unsuccessful"));
+            }
+        }
+        // Only what concerns its certificate: what else went wrong could tell about this network.
+        let certificate = self.health.certificate_problem(id).filter(|_| !yes);
+        said.extend(certificate.as_ref().map(|problem| ("status.certificate", problem.code())));
+        Ok(InclusionAnswer::ok(&said))
     }
 
-    /// An Archive that has moved meanwhile stays on line: it is the one it left behind that goes.
-    async fn exclude(&self, service: Label, address: &str) -> Result<Answer, RegistryError> {
+    /// Records whether an Archive confirmed; returns whether that still counted.
+    async fn record(
+        &self,
+        id: ArchiveId,
+        turn: i64,
+        result: Result<(), String>,
+    ) -> Result<bool, ResolverRegistryError> {
+        let (registry, now) = (self.registry.clone(), (self.clock)());
+        let record = move || {
+            let result = match &result {
+                Ok(()) => Ok(()),
+                Err(why) => Err(why.as_str()),
+            };
+            registry.record_confirmation(id, turn, result, now)
+        };
+        run_blocking(record).await
+    }
+
+    /// Excludes an Archive from an address. If it has moved in the meantime, it stays online: the
+    /// request concerns the old address.
+    async fn exclude(&self, service: Label, address: &str) -> Result<InclusionAnswer, ResolverRegistryError> {
         let (registry, now) = (self.registry.clone(), (self.clock)());
         if registry
             .find(&service)
             .is_some_and(|archive| archive.address.as_deref().is_some_and(|now| now != address))
         {
             tracing::info!(%service, address, "an exclusion from where it is no longer");
-            return Ok(Answer::ok(&[("status.archive", "excluded")]));
+            return Ok(InclusionAnswer::ok(&[("status.archive", "excluded")]));
         }
-        let archive = blocking(move || registry.exclude(&service, now)).await?;
+        let archive = run_blocking(move || registry.exclude(&service, now)).await?;
         tracing::info!(service = %archive.service, "excluded");
-        Ok(Answer::ok(&[("status.archive", "excluded")]))
+        Ok(InclusionAnswer::ok(&[("status.archive", "excluded")]))
     }
 
-    /// Calls an Archive back: is it there?
-    async fn confirm(&self, archive: &Archive) -> bool {
-        let asked = self.ask.ask(archive, &Request::InclusionConfirmation.to_query());
-        match tokio::time::timeout(PATIENCE, asked).await {
-            Ok(Ok(body)) => Pairs::read(&body, &Limits::default())
-                .is_ok_and(|pairs| pairs.get("confirmation") == Some("yes")),
+    /// Calls an Archive back; if it does not confirm, returns why, for the operator.
+    async fn call_back(&self, archive: &RegisteredArchive) -> Result<(), String> {
+        let asked = self.ask.ask(archive, &WireRequest::InclusionConfirmation.to_query());
+        match tokio::time::timeout(CONFIRMATION_TIMEOUT, asked).await {
+            Ok(Ok(body)) => Pairs::read(&body, &PairsLimits::default())
+                .ok()
+                .filter(|pairs| pairs.get("confirmation") == Some("yes"))
+                .map(|_| ())
+                .ok_or_else(|| "it answered the callback, but did not confirm".to_owned()),
             Ok(Err(error)) => {
-                tracing::debug!(service = %archive.service, %error, "not confirmed");
-                false
+                let certificate = self.health.certificate_problem(archive.id);
+                Err(certificate.map_or_else(|| error.to_string(), |problem| problem.for_operator()))
             }
-            Err(_) => false,
+            Err(_) => Err(format!("it did not answer within {} s", CONFIRMATION_TIMEOUT.as_secs())),
         }
     }
 }
 
-impl Answer {
+impl InclusionAnswer {
     fn ok(pairs: &[(&str, &str)]) -> Self {
         let mut list = Pairs::new();
         pairs.iter().for_each(|(name, value)| list.push(*name, value));
         Self { status: StatusCode::OK, pairs: list, retry_after: None }
     }
 
-    /// The same for an Archive that is not registered and for a wrong key.
+    /// The same response for an unregistered Archive and for a wrong key.
     fn refused() -> Self {
         Self { status: StatusCode::FORBIDDEN, ..Self::ok(&[("status.archive", "refused")]) }
     }
@@ -186,33 +245,41 @@ impl Answer {
 
     fn busy() -> Self {
         let pairs = [("error", "busy"), ("message", "too many ask at once: come again")];
-        Self { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: Some(BUSY), ..Self::ok(&pairs) }
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            retry_after: Some(BUSY_RETRY_AFTER),
+            ..Self::ok(&pairs)
+        }
     }
 
-    fn failed(error: &RegistryError) -> Self {
+    fn failed(error: &ResolverRegistryError) -> Self {
         tracing::error!(%error, "the registry failed");
         let pairs = [("error", "registry"), ("message", "the registry failed: come again")];
-        Self { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: Some(BUSY), ..Self::ok(&pairs) }
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            retry_after: Some(BUSY_RETRY_AFTER),
+            ..Self::ok(&pairs)
+        }
     }
 }
 
-/// Does what waits for the disk where it may wait.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, RegistryError> + Send + 'static,
-) -> Result<T, RegistryError> {
+/// Runs blocking disk work on a blocking thread.
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ResolverRegistryError> + Send + 'static,
+) -> Result<T, ResolverRegistryError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(_) => Err(RegistryError::Stopped),
+        Err(_) => Err(ResolverRegistryError::Stopped),
     }
 }
 
-impl<A> Clone for Inclusion<A> {
+impl<A> Clone for InclusionService<A> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<A> std::fmt::Debug for Inclusion<A> {
+impl<A> std::fmt::Debug for InclusionService<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Inclusion(…)")
     }

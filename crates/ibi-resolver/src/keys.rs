@@ -1,5 +1,5 @@
-//! Registration keys (3.2): kept as Argon2id digests, compared in constant time, never shown, and not to be guessed (threats
-//! K1 and K2).
+//! Registration keys (3.2): stored as Argon2id digests, compared in constant time, never shown, and
+//! protected against guessing (threats K1 and K2).
 
 mod limits;
 
@@ -11,50 +11,51 @@ use std::time::Duration;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
-use ibi_http::token;
-use ibi_protocol::Key;
+use ibi_http::secret;
+use ibi_protocol::RegistrationKey;
 use ibi_protocol::analysis::ArchiveId;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::registry::RegistryError;
-use limits::Limits;
+use crate::ResolverRegistryError;
+use limits::KeyAttemptLimits;
 
-/// The digits of keys that are made here.
-const DIGITS: usize = 32;
+/// Number of digits of generated keys.
+const GENERATED_KEY_DIGITS: usize = 32;
 
-/// At most so many digests at once, each with its memory, and so many that wait for their turn.
-const AT_ONCE: usize = 2;
-const WAITING: usize = 16;
+/// Maximum number of concurrent digests, each with its memory, and of requests waiting for one.
+const MAX_CONCURRENT_HASHES: usize = 2;
+const MAX_WAITING_HASHES: usize = 16;
 
-/// The digest of a key that nobody has: an Archive that is not registered costs the same time.
-const NOBODY: &str =
+/// The digest of a key that nobody has, so that an unregistered Archive takes the same time.
+const DUMMY_KEY_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$Zp2LhTBxuFbB9Ff1f7Mrjl1mMQ2QUOdLyBzDNBbLWvo";
 
-/// How long a key that was right is recognised without its digest, so that an Archive that repeats itself costs nothing.
-const REMEMBERED: Duration = Duration::from_secs(3600);
+/// How long a verified key is recognised without computing its digest, so that repeated requests of
+/// an Archive are cheap.
+const VERIFIED_KEY_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// A new key.
-pub(crate) fn random() -> Result<Key, RegistryError> {
-    let failed = |error: String| RegistryError::Key(error);
-    let mut digits = String::with_capacity(DIGITS);
-    while digits.len() < DIGITS {
-        let mut bytes = [0; 2 * DIGITS];
+/// Generates a key.
+pub(crate) fn random() -> Result<RegistrationKey, ResolverRegistryError> {
+    let failed = |error: String| ResolverRegistryError::Key(error);
+    let mut digits = String::with_capacity(GENERATED_KEY_DIGITS);
+    while digits.len() < GENERATED_KEY_DIGITS {
+        let mut bytes = [0; 2 * GENERATED_KEY_DIGITS];
         getrandom::fill(&mut bytes).map_err(|error| failed(error.to_string()))?;
-        // Bytes from 250 on would make some digits more frequent than others.
+        // Bytes from 250 on would bias the digits.
         let fair = bytes.iter().filter(|byte| **byte < 250).map(|byte| char::from(b'0' + byte % 10));
-        digits.extend(fair.take(DIGITS - digits.len()));
+        digits.extend(fair.take(GENERATED_KEY_DIGITS - digits.len()));
     }
-    digits.parse().map_err(|error: ibi_protocol::KeyError| failed(error.to_string()))
+    digits.parse().map_err(|error: ibi_protocol::RegistrationKeyError| failed(error.to_string()))
 }
 
-/// What is kept of a key.
-pub(crate) fn hash(key: &Key) -> Result<String, RegistryError> {
-    let failed = |error: argon2::password_hash::Error| RegistryError::Key(error.to_string());
+/// The digest of a key, as it is stored.
+pub(crate) fn hash(key: &RegistrationKey) -> Result<String, ResolverRegistryError> {
+    let failed = |error: argon2::password_hash::Error| ResolverRegistryError::Key(error.to_string());
     Ok(argon2().hash_password(key.reveal().as_bytes()).map_err(failed)?.to_string())
 }
 
-/// Whether a text is what is kept of a key, and costs no more than it should.
+/// Whether a text is a valid key digest whose cost is within bounds.
 pub(crate) fn is_hash(text: &str) -> bool {
     let Ok(hash) = PasswordHash::new(text) else { return false };
     let is_cheap =
@@ -65,22 +66,23 @@ pub(crate) fn is_hash(text: &str) -> bool {
         && Params::try_from(&hash).is_ok_and(is_cheap)
 }
 
-/// 19 MiB, two passes, one lane (OWASP's first choice): ten digits cost years of guessing from the file, 32 any attacker's life.
+/// 19 MiB, two passes, one lane (OWASP's first choice): guessing ten digits from the file takes
+/// years; 32 digits are infeasible.
 fn argon2() -> Argon2<'static> {
     Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::DEFAULT)
 }
 
-/// Who looks at keys.
-pub(crate) struct Keys {
-    /// Secret, so that what is remembered is worth nothing elsewhere.
-    salt: token::Secret,
+/// Verifies registration keys.
+pub(crate) struct KeyVerifier {
+    /// Random and secret, so that cached digests are useless elsewhere.
+    salt: secret::Secret,
     waiting: Semaphore,
     at_once: Semaphore,
-    limits: Mutex<Limits>,
-    remembered: Mutex<HashMap<ArchiveId, Remembered>>,
+    limits: Mutex<KeyAttemptLimits>,
+    remembered: Mutex<HashMap<ArchiveId, VerifiedKey>>,
 }
 
-struct Remembered {
+struct VerifiedKey {
     key_hash: Arc<str>,
     digest: String,
     until: Instant,
@@ -88,78 +90,82 @@ struct Remembered {
 
 /// Why a key was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// It is wrong, or the Archive is not registered.
+pub(crate) enum KeyRejection {
+    /// Wrong key, or the Archive is not registered.
     Wrong,
-    /// There were too many wrong ones: not before this time has passed.
+    /// Too many wrong keys: retry after this time.
     Later(Duration),
-    /// Too many wait.
+    /// Too many requests are waiting.
     Busy,
 }
 
-impl Keys {
-    pub(crate) fn new() -> Result<Self, RegistryError> {
-        let salt = token::Secret::random("").map_err(|error| RegistryError::Key(error.to_string()))?;
+impl KeyVerifier {
+    pub(crate) fn new() -> Result<Self, ResolverRegistryError> {
+        let salt =
+            secret::Secret::random("").map_err(|error| ResolverRegistryError::Key(error.to_string()))?;
         Ok(Self {
             salt,
-            waiting: Semaphore::new(AT_ONCE + WAITING),
-            at_once: Semaphore::new(AT_ONCE),
+            waiting: Semaphore::new(MAX_CONCURRENT_HASHES + MAX_WAITING_HASHES),
+            at_once: Semaphore::new(MAX_CONCURRENT_HASHES),
             limits: Mutex::default(),
             remembered: Mutex::default(),
         })
     }
 
-    /// Whether a key is that of an Archive: `service` is what the Archive calls itself, `known` what the registry knows of it.
+    /// Verifies the key of an Archive. `service` is the label that the Archive gives itself,
+    /// `known` its registry entry.
     pub(crate) async fn check(
         &self,
         service: &str,
         known: Option<(ArchiveId, Arc<str>)>,
-        key: &Key,
+        key: &RegistrationKey,
         client: IpAddr,
-    ) -> Result<(), Refused> {
-        self.allowed(service, client)?;
-        let digest = token::digest(&format!("{}{}", self.salt.reveal(), key.reveal()));
-        if known.as_ref().is_some_and(|(id, key_hash)| self.remembers(*id, key_hash, &digest)) {
+    ) -> Result<(), KeyRejection> {
+        self.check_rate(service, client)?;
+        let digest = secret::digest(&format!("{}{}", self.salt.reveal(), key.reveal()));
+        if known.as_ref().is_some_and(|(id, key_hash)| self.is_remembered(*id, key_hash, &digest)) {
             lock(&self.limits).succeeded(service, client);
             return Ok(());
         }
-        let _waiting = self.waiting.try_acquire().map_err(|_| Refused::Busy)?;
-        let _turn = self.at_once.acquire().await.map_err(|_| Refused::Busy)?;
-        // Again: others may have failed while this one waited.
-        self.allowed(service, client)?;
+        let _waiting = self.waiting.try_acquire().map_err(|_| KeyRejection::Busy)?;
+        let _turn = self.at_once.acquire().await.map_err(|_| KeyRejection::Busy)?;
+        // Check again: others may have failed while this request waited.
+        self.check_rate(service, client)?;
         let (key, key_hash) = (key.clone(), known.as_ref().map(|(_, key_hash)| key_hash.clone()));
-        let look = move || is_right(&key, key_hash.as_deref().unwrap_or(NOBODY));
+        let look = move || verify_key(&key, key_hash.as_deref().unwrap_or(DUMMY_KEY_HASH));
         let looked = tokio::task::spawn_blocking(look).await;
         match known.filter(|_| looked.unwrap_or(false)) {
             Some((id, key_hash)) => {
                 lock(&self.limits).succeeded(service, client);
-                let until = Instant::now() + REMEMBERED;
-                lock(&self.remembered).insert(id, Remembered { key_hash, digest, until });
+                let until = Instant::now() + VERIFIED_KEY_LIFETIME;
+                lock(&self.remembered).insert(id, VerifiedKey { key_hash, digest, until });
                 Ok(())
             }
             None => {
                 lock(&self.limits).failed(service, client, Instant::now());
-                Err(Refused::Wrong)
+                Err(KeyRejection::Wrong)
             }
         }
     }
 
-    fn allowed(&self, service: &str, client: IpAddr) -> Result<(), Refused> {
+    fn check_rate(&self, service: &str, client: IpAddr) -> Result<(), KeyRejection> {
         match lock(&self.limits).wait(service, client, Instant::now()) {
             None => Ok(()),
-            Some(wait) => Err(Refused::Later(wait)),
+            Some(wait) => Err(KeyRejection::Later(wait)),
         }
     }
 
-    fn remembers(&self, id: ArchiveId, key_hash: &str, digest: &str) -> bool {
+    fn is_remembered(&self, id: ArchiveId, key_hash: &str, digest: &str) -> bool {
         lock(&self.remembered).get(&id).is_some_and(|last| {
-            *last.key_hash == *key_hash && last.until > Instant::now() && token::equal(&last.digest, digest)
+            *last.key_hash == *key_hash
+                && last.until > Instant::now()
+                && secret::digests_equal(&last.digest, digest)
         })
     }
 }
 
-/// In constant time, whatever the key.
-fn is_right(key: &Key, key_hash: &str) -> bool {
+/// Takes constant time for every key.
+fn verify_key(key: &RegistrationKey, key_hash: &str) -> bool {
     PasswordHash::new(key_hash)
         .is_ok_and(|hash| argon2().verify_password(key.reveal().as_bytes(), &hash).is_ok())
 }

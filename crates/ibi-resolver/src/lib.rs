@@ -1,35 +1,40 @@
-//! Persistent URLs answered from any number of Archives (clause 4).
+//! Resolution of persistent URLs across any number of Archives (clause 4).
 //!
-//! The operator registers Archives in a [`Registry`]; they come on line and go off line by themselves ([`Inclusion`], clause 3.3). A
-//! client asks for a persistent URL: the [`Resolver`] asks all Archives that are on line ([`Ask`]; over the network, [`Network`]), has
-//! `ibi_protocol::analysis` say what their answers come to, asks again where they lead on, and gives an [`Outcome`] (4.3), with an
-//! [`Explanation`] if that is wanted. Two originals of one item are kept as an alert until somebody has looked into it ([`alerts`]);
-//! the Archive whose URL was chosen is told so (3.5). [`web`] does all of this over HTTP, and [`Told`] in words.
+//! The operator registers Archives in a [`Registry`]; they announce themselves online and offline
+//! ([`InclusionService`], clause 3.3). For each persistent URL, the [`Resolver`] queries all
+//! Archives that are online ([`ArchiveTransport`]; over the network, [`HttpTransport`]), lets
+//! `ibi_protocol::analysis` decide on their answers, queries again where they lead on, and returns
+//! a [`ResolutionOutcome`] (4.3), with a [`ResolutionExplanation`] on request. Two originals of one
+//! item are stored as an alert until an operator has investigated it ([`alerts`]). The Archive
+//! whose URL was chosen gets an acknowledgment (3.5). [`web`] provides all of this over HTTP, and
+//! [`OutcomeView`] describes outcomes in words.
 //!
-//! Clock and network are handed in: the scenarios in `tests/scenarios` play both.
+//! Clock and network are injected: the scenarios in `tests/scenarios` simulate both.
 
-mod acknowledge;
+mod acknowledgments;
 pub mod alerts;
+pub mod api_view;
 pub mod archive;
-pub mod ask;
+mod error;
 mod evidence;
-pub mod explain;
 pub mod inclusion;
 mod keys;
 pub mod link;
+pub mod outcome_view;
 pub mod registry;
 pub mod resolve;
 pub mod schemes;
-pub mod shown;
-pub mod told;
+pub mod transport;
 pub mod web;
 
-pub use alerts::{Claim, Suspected};
-pub use archive::{Archive, ArchivePlatform, Standing};
-pub use ask::network::Network;
-pub use ask::{Ask, AskFailed, Health};
-pub use explain::Explanation;
-pub use inclusion::{Answer, Inclusion};
-pub use registry::{Registry, RegistryError, Settings};
-pub use resolve::{Asked, Known, Outcome, Resolution, Resolver};
-pub use told::Told;
+pub use alerts::{RaisedAlert, RaisedClaim};
+pub use archive::{ArchivePlatform, RegisteredArchive, RegistrationStatus};
+pub use error::{RegistryImportError, ResolverRegistryError};
+pub use inclusion::{InclusionAnswer, InclusionService};
+pub use outcome_view::OutcomeView;
+pub use registry::{Registry, ResolverSettings};
+pub use resolve::{
+    ArchiveDirectory, ResolutionExplanation, ResolutionOutcome, ResolutionRequest, ResolutionResult, Resolver,
+};
+pub use transport::network::HttpTransport;
+pub use transport::{ArchiveHealth, ArchiveTransport, ArchiveTransportError};

@@ -1,6 +1,6 @@
-//! Persistent URLs as people paste them: with the address of some resolver before them, or without.
+//! Persistent URLs as people paste them, with or without the address of a resolver.
 
-/// The path and query of a persistent URL, from its `/` on, whatever resolver it names.
+/// The path and query of a persistent URL, from its `/`, whichever resolver it names.
 pub fn path_and_query(url: &str) -> String {
     let url = url.trim();
     let rest = ["http://", "https://"].into_iter().find_map(|scheme| {
@@ -9,7 +9,7 @@ pub fn path_and_query(url: &str) -> String {
     });
     let path = match rest {
         None => url,
-        // What names a host and nothing on it asks for nothing.
+        // A host without a path asks for nothing.
         Some(rest) => rest.find(['/', '?']).map_or("", |at| &rest[at..]),
     };
     format!("/{}", path.trim_start_matches('/'))

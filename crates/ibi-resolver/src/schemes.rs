@@ -1,15 +1,14 @@
-//! Identifiers of other schemes, as in links free of a resolver's name: `doi/10.1087/20110107`
-//! (D35).
+//! Identifiers of other schemes in resolver-independent links: `doi/10.1087/20110107` (D35).
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use ibi_protocol::shown::shown;
+use ibi_protocol::untrusted_text::quote_untrusted;
 
-/// The longest address of a proxy, in bytes.
+/// Maximum length of a proxy URL, in bytes.
 const MAX_PROXY_BYTES: usize = 1024;
 
-/// A scheme of identifiers that is not ours.
+/// A foreign identifier scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForeignScheme {
     /// `doi/10.…`
@@ -32,7 +31,7 @@ impl ForeignScheme {
         }
     }
 
-    /// The scheme of a path, and the identifier as its proxy takes it: an ARK with its `ark:`,
+    /// The scheme of a path, and the identifier as its proxy expects it: an ARK with its `ark:`,
     /// others without.
     pub fn of_path(path: &str) -> Option<(Self, &str)> {
         let path = path.trim_start_matches('/');
@@ -50,7 +49,7 @@ impl ForeignScheme {
     }
 }
 
-/// One proxy, as the operator writes it: `doi=https://doi.org/`.
+/// One proxy in the operator's notation: `doi=https://doi.org/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemeProxy {
     scheme: ForeignScheme,
@@ -61,7 +60,7 @@ impl FromStr for SchemeProxy {
     type Err = SchemeProxyError;
 
     fn from_str(text: &str) -> Result<Self, SchemeProxyError> {
-        let wrong = || SchemeProxyError { given: shown(text) };
+        let wrong = || SchemeProxyError { given: quote_untrusted(text) };
         let (name, base) = text.split_once('=').ok_or_else(wrong)?;
         let scheme = ForeignScheme::ALL.into_iter().find(|scheme| scheme.name() == name).ok_or_else(wrong)?;
         let host =
@@ -79,7 +78,7 @@ impl FromStr for SchemeProxy {
     }
 }
 
-/// What is no proxy.
+/// Not a valid proxy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{given}` names no proxy: write doi, hdl or ark, `=`, and an http or https URL, as in doi=https://doi.org/"
@@ -88,7 +87,7 @@ pub struct SchemeProxyError {
     given: String,
 }
 
-/// The proxies that the operator has set. Of two for one scheme the last counts.
+/// The configured proxies. The last one set for a scheme wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SchemeProxies(BTreeMap<ForeignScheme, String>);
 
@@ -99,7 +98,7 @@ impl FromIterator<SchemeProxy> for SchemeProxies {
 }
 
 impl SchemeProxies {
-    /// Where an identifier of a scheme leads to, with the query as it came.
+    /// The redirect target of an identifier, with the query unchanged.
     pub fn location(&self, scheme: ForeignScheme, identifier: &str, query: Option<&str>) -> Option<String> {
         let base = self.0.get(&scheme)?;
         let query = query.map_or_else(String::new, |query| format!("?{query}"));

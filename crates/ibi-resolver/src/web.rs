@@ -1,9 +1,11 @@
-//! The resolver on the Web: persistent URLs, the service that Archives tell when they come and go, and an API.
+//! The resolver over HTTP: persistent URLs, the service where Archives announce themselves, and an
+//! API.
 //!
-//! [`router`] answers for a [`Site`]. Whatever has no other route is a persistent URL (`resolve.rs`), or a message of an
-//! Archive to the resolver's own service (`service.rs`).
+//! [`router`] serves a [`ResolverSite`]. A request without any other route is a persistent URL
+//! (`resolve.rs`) or a message from an Archive to the resolver's own service (`service.rs`).
 
 mod api;
+mod miss_quota;
 mod pages;
 mod resolve;
 mod service;
@@ -19,28 +21,30 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use ibi_http::{page, telemetry};
 
-pub use site::{Role, Site, SiteOptions, Tokens, tokens};
+pub use site::{ResolverRole, ResolverSite, ResolverSiteOptions, ResolverTokens, tokens};
 
-/// Where the API is, below `/api/v1`: whoever serves an Archive at the same address leaves these to the resolver.
-pub const API: &[&str] = &["/archives", "/alerts", "/registry", "/resolve", "/resolver.json"];
+/// The API paths below `/api/v1`. A server that also hosts an Archive at the same address routes
+/// these to the resolver.
+pub const RESOLVER_API_PATHS: &[&str] = &["/archives", "/alerts", "/registry", "/resolve", "/resolver.json"];
 
-/// All that a resolver answers.
-pub fn router(site: Arc<Site>) -> Router {
+/// All routes of a resolver.
+pub fn router(site: Arc<ResolverSite>) -> Router {
     Router::new()
         .route("/", get(pages::home))
         .route("/style.css", get(page::style))
-        .route("/robots.txt", get(|| async { "User-agent: *\nDisallow: /api/\n" }))
+        .route("/favicon.ico", get(page::icon))
+        .route("/robots.txt", get(page::robots))
         .route("/livez", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(figures))
+        .route("/metrics", get(metrics_text))
         .nest("/api/v1", api::router())
         .fallback(resolve::get)
-        .layer(middleware::from_fn(telemetry::told))
+        .layer(middleware::from_fn(telemetry::log_requests))
         .with_state(site)
 }
 
-/// Whether it can resolve: the registry can be read.
-async fn ready(State(site): State<Arc<Site>>) -> Response {
+/// Readiness: whether the registry can be read.
+async fn ready(State(site): State<Arc<ResolverSite>>) -> Response {
     let registry = site.registry.clone();
     match tokio::task::spawn_blocking(move || registry.open_alerts()).await {
         Ok(Ok(_)) if site.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response(),
@@ -53,8 +57,8 @@ async fn ready(State(site): State<Arc<Site>>) -> Response {
     }
 }
 
-async fn figures(State(site): State<Arc<Site>>) -> Response {
-    let text = site.figures.as_ref().map(telemetry::Figures::text).unwrap_or_default();
+async fn metrics_text(State(site): State<Arc<ResolverSite>>) -> Response {
+    let text = site.figures.as_ref().map(telemetry::ServerMetrics::render).unwrap_or_default();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

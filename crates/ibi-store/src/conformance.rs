@@ -1,4 +1,4 @@
-//! What every store must do, whatever it is made of: a suite for each trait. Back ends run these in their tests.
+//! Conformance suites, one for each storage trait. Back ends run these in their tests.
 
 #![expect(clippy::unwrap_used, reason = "suites of tests: what does not hold must stop them")]
 

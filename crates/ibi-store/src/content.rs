@@ -1,7 +1,9 @@
 //! Content: the bytes of items, in OCFL objects.
 //!
-//! A version goes a straight line: it is staged file by file, hashed as it arrives; made durable where it lies, with its
-//! inventory ([`Content::secure`]); and put in its place in one step ([`Content::publish`]), which is the commit point.
+//! A version passes through three steps. Its files are staged one by one and hashed on arrival. The
+//! staged version is made durable in place, with its inventory ([`ContentStorage::prepare`]). It is
+//! then moved to its final path in one step ([`ContentStorage::publish`]), which is the commit
+//! point.
 
 mod memory;
 mod tree;
@@ -10,148 +12,167 @@ use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::digests::{self, BLOCK, Digests};
-use crate::{FileRecord, KeepError};
+use crate::digests::{self, ContentDigests, DIGEST_BLOCK_BYTES};
+use crate::{FileRecord, StorageError};
 
-pub use memory::MemoryContent;
-pub use tree::Tree;
+pub use memory::MemoryContentStorage;
+pub use tree::OcflTree;
 
-/// A version that is being staged: a place of its own, that nobody sees.
+/// A version that is being staged, in a private folder that no reader sees.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Staging(u64);
+pub struct StagingId(u64);
 
-/// A staged version, ready for its place.
+/// A staged version, ready to be published.
 #[derive(Debug, Clone, Copy)]
-pub struct Publication<'a> {
-    /// What was staged.
-    pub staging: &'a Staging,
+pub struct StagedVersion<'a> {
+    /// The staging that holds its files.
+    pub staging: &'a StagingId,
     /// The path of the object.
     pub object: &'a str,
-    /// The number of the version.
+    /// The version number.
     pub version: u32,
     /// The inventory of this version.
     pub inventory: &'a [u8],
-    /// The inventories of the versions before, in order, if a whole object is put in its place: then what was staged is named by
-    /// its path in the object.
+    /// The inventories of the earlier versions, in order, if a whole object is published. Staged
+    /// files are then named by their paths in the object.
     pub whole: Option<&'a [Vec<u8>]>,
-    /// Whether all that is there is destroyed and this put in its place.
+    /// Whether this replaces, and destroys, the existing object.
     pub instead: bool,
 }
 
-/// The last version of an object, as its inventory tells.
+/// The latest version of an object, according to its inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct ObjectHead {
     /// The inventory.
     pub inventory: Vec<u8>,
     /// Its SHA-512.
     pub digest: String,
 }
 
-/// What interrupted work had left in the staging place.
+/// Leftovers of interrupted work, removed from the staging folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// How many stagings.
+pub struct ClearedStaging {
+    /// The number of stagings.
     pub stagings: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// An object as a walk over the tree finds it.
+/// An object found by a walk over the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inventoried {
-    /// The path it was published under.
+pub struct OcflObjectDigest {
+    /// The path under which it was published.
     pub path: Box<str>,
-    /// The first bytes of the SHA-512 of its inventory: as many as the journal has of it. Nothing if there is no inventory.
+    /// The leading bytes of the SHA-512 of its inventory, as many as the journal records. `None` if
+    /// there is no inventory.
     pub digest: Option<[u8; 16]>,
 }
 
-/// Objects by the paths they were published under.
-pub type Objects<'a> = Box<dyn Iterator<Item = Result<String, KeepError>> + Send + 'a>;
+/// The paths under which objects were published.
+pub type ObjectPaths<'a> = Box<dyn Iterator<Item = Result<String, StorageError>> + Send + 'a>;
 
-/// A store of content.
-pub trait Content: Send + Sync {
-    /// Whether there is room for more than what sets things right.
-    fn room(&self) -> Result<(), KeepError>;
+/// A store for content.
+pub trait ContentStorage: Send + Sync {
+    /// Fails if the disk has no space beyond the reserve for recovery.
+    fn check_space(&self) -> Result<(), StorageError>;
 
-    /// Begins to stage a version.
-    fn stage(&self) -> Result<Staging, KeepError>;
+    /// Begins staging a version.
+    fn begin_staging(&self) -> Result<StagingId, StorageError>;
 
     /// Stages a file under a name of [`crate::ocfl::ContentNames`], in constant memory.
-    fn put(&self, staging: &Staging, name: &str, bytes: &mut dyn Read) -> Result<Digests, KeepError>;
+    fn stage_file(
+        &self,
+        staging: &StagingId,
+        name: &str,
+        bytes: &mut dyn Read,
+    ) -> Result<ContentDigests, StorageError>;
 
-    /// Stages a file that lies on this machine and was hashed when it came: without copying it, where that can be. The file
-    /// stays where it is.
-    fn put_file(&self, staging: &Staging, name: &str, file: &Path) -> Result<(), KeepError>;
+    /// Stages a local file that was hashed on arrival, without copying it where possible. The
+    /// original file stays.
+    fn stage_local_file(&self, staging: &StagingId, name: &str, file: &Path) -> Result<(), StorageError>;
 
-    /// Takes a staged file back.
-    fn take_back(&self, staging: &Staging, name: &str) -> Result<(), KeepError>;
+    /// Removes a staged file.
+    fn unstage_file(&self, staging: &StagingId, name: &str) -> Result<(), StorageError>;
 
-    /// Makes staged versions durable where they lie, with their inventories: one sync for all, where that can be.
-    fn secure(&self, publications: &[Publication<'_>]) -> Result<(), KeepError>;
+    /// Makes staged versions durable in place, with their inventories, with a single sync where
+    /// possible.
+    fn prepare(&self, publications: &[StagedVersion<'_>]) -> Result<(), StorageError>;
 
-    /// Puts versions that were secured in their places. When this returns without error, no crash and no power cut
-    /// undoes it; cut off, each version is there whole or not at all.
-    fn publish(&self, publications: &[Publication<'_>]) -> Result<(), KeepError>;
+    /// Moves prepared versions to their final paths. Once this returns without error, the result
+    /// survives a crash and a power cut. If interrupted, each version is published completely or
+    /// not at all.
+    fn publish(&self, publications: &[StagedVersion<'_>]) -> Result<(), StorageError>;
 
-    /// Takes an object out of the tree, into a staging of its own: when that is discarded, its bytes are gone.
-    fn take_out(&self, staging: &Staging, object: &str) -> Result<(), KeepError>;
+    /// Moves an object out of the tree into a staging. Discarding that staging deletes its bytes.
+    fn move_to_staging(&self, staging: &StagingId, object: &str) -> Result<(), StorageError>;
 
-    /// Puts staged bytes in the place of a file of an object that is damaged or missing.
-    fn mend(&self, staging: &Staging, name: &str, object: &str, file: &str) -> Result<(), KeepError>;
+    /// Replaces a damaged or missing file of an object with staged bytes.
+    fn replace_file(
+        &self,
+        staging: &StagingId,
+        name: &str,
+        object: &str,
+        file: &str,
+    ) -> Result<(), StorageError>;
 
-    /// Throws away what was staged, and what it was put in the place of.
-    fn discard(&self, staging: &Staging) -> Result<(), KeepError>;
+    /// Deletes a staging, and whatever its publication replaced.
+    fn discard(&self, staging: &StagingId) -> Result<(), StorageError>;
 
-    /// Whether an object may be put there: nothing is there, above or below.
-    fn is_free(&self, object: &str) -> Result<bool, KeepError>;
+    /// Whether an object may be published there: nothing exists at the path, above it or below it.
+    fn is_free(&self, object: &str) -> Result<bool, StorageError>;
 
-    /// Whether there is an object.
-    fn exists(&self, object: &str) -> Result<bool, KeepError>;
+    /// Whether the object exists.
+    fn exists(&self, object: &str) -> Result<bool, StorageError>;
 
-    /// The last version; nothing if there is no such object. An inventory that its sidecar does not vouch for is damage.
-    fn head(&self, object: &str) -> Result<Option<Head>, KeepError>;
+    /// The latest version; `None` if there is no such object. An inventory that does not match its
+    /// sidecar is an error.
+    fn head(&self, object: &str) -> Result<Option<ObjectHead>, StorageError>;
 
-    /// The digest of the inventory of a version; nothing if there is no such version. One that is there and cannot be trusted
-    /// is damage.
-    fn version(&self, object: &str, number: u32) -> Result<Option<String>, KeepError>;
+    /// The digest of a version's inventory; `None` if there is no such version. An inventory that
+    /// cannot be trusted is an error.
+    fn version_digest(&self, object: &str, number: u32) -> Result<Option<String>, StorageError>;
 
-    /// Finishes what a crash cut off at this object: its root inventory becomes that of its last version, and folders
-    /// that were made for nothing go. Folders above it are made durable unless they are among `durable`, where they are put.
-    fn settle(&self, object: &str, durable: &mut BTreeSet<PathBuf>) -> Result<(), KeepError>;
+    /// Completes what a crash interrupted at this object: the root inventory becomes that of the
+    /// latest version, and unused folders are removed. Syncs the folders above the object that are
+    /// not yet in `durable`, and adds them to it.
+    fn recover_object(&self, object: &str, durable: &mut BTreeSet<PathBuf>) -> Result<(), StorageError>;
 
-    /// Whether nothing is staged, by anybody.
-    fn is_swept(&self) -> Result<bool, KeepError>;
+    /// Whether the staging folder is empty, across all processes.
+    fn is_staging_empty(&self) -> Result<bool, StorageError>;
 
-    /// Throws away what interrupted work left; finishes a replacement that was cut off.
-    fn sweep(&self) -> Result<Swept, KeepError>;
+    /// Removes leftovers of interrupted work, and completes an interrupted replacement.
+    fn clear_staging(&self) -> Result<ClearedStaging, StorageError>;
 
-    /// A file of an object, by its path in the manifest.
-    fn open(&self, object: &str, file: &str) -> Result<Box<dyn ReadAt>, KeepError>;
+    /// Opens a file of an object, by its path in the manifest.
+    fn open(&self, object: &str, file: &str) -> Result<Box<dyn ReadAt>, StorageError>;
 
-    /// All objects, in order of their paths.
-    fn objects(&self) -> Result<Objects<'_>, KeepError>;
+    /// All objects, by path.
+    fn objects(&self) -> Result<ObjectPaths<'_>, StorageError>;
 
     /// All files of an object, by their paths in it.
-    fn files(&self, object: &str) -> Result<Vec<String>, KeepError>;
+    fn files(&self, object: &str) -> Result<Vec<String>, StorageError>;
 }
 
-/// Bytes that can be read at any place.
+/// Random-access reads.
 pub trait ReadAt: Send + Sync {
-    /// Fills a buffer from a place, or as much of it as there are bytes.
+    /// Fills the buffer from an offset, or as much of it as there are bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Closes the descriptor until the next read.
+    fn release(&self) {}
 }
 
-/// A file that gives out blocks which were checked, and no others.
-pub struct Checked {
+/// A file that returns only blocks that match their checksums.
+pub struct VerifiedFile {
     bytes: Box<dyn ReadAt>,
     name: String,
     size: u64,
     blocks: Vec<u8>,
 }
 
-impl Checked {
+impl VerifiedFile {
     /// Opens a file of an object.
-    pub fn open(content: &dyn Content, object: &str, file: &FileRecord) -> Result<Self, KeepError> {
+    pub fn open(content: &dyn ContentStorage, object: &str, file: &FileRecord) -> Result<Self, StorageError> {
         Ok(Self {
             bytes: content.open(object, &file.content)?,
             name: format!("{object}/{}", file.content),
@@ -160,48 +181,53 @@ impl Checked {
         })
     }
 
-    /// How many blocks there are.
-    pub fn blocks(&self) -> u64 {
-        self.size.div_ceil(BLOCK as u64)
+    /// Closes the file's descriptor until the next block is read.
+    pub fn release(&self) {
+        self.bytes.release();
     }
 
-    /// Reads a block, and gives it only if it is what was deposited.
-    pub fn block(&self, number: u64, buffer: &mut Vec<u8>) -> Result<(), KeepError> {
-        let start = number * BLOCK as u64;
-        // At most a block: fits.
-        let length = self.size.saturating_sub(start).min(BLOCK as u64) as usize;
+    /// The number of blocks.
+    pub fn block_count(&self) -> u64 {
+        self.size.div_ceil(DIGEST_BLOCK_BYTES as u64)
+    }
+
+    /// Reads a block, and fails if it does not match its checksum.
+    pub fn read_block(&self, number: u64, buffer: &mut Vec<u8>) -> Result<(), StorageError> {
+        let start = number * DIGEST_BLOCK_BYTES as u64;
+        // At most one block, so the cast is lossless.
+        let length = self.size.saturating_sub(start).min(DIGEST_BLOCK_BYTES as u64) as usize;
         buffer.resize(length, 0);
         let mut filled = 0;
         while filled < length {
             let read = self.bytes.read_at(&mut buffer[filled..], start + filled as u64);
-            match read.map_err(KeepError::io("read", self.name.as_ref()))? {
+            match read.map_err(StorageError::io("read", self.name.as_ref()))? {
                 0 => break,
                 read => filled += read,
             }
         }
-        if filled < length || !digests::is_block(buffer, &self.blocks, number) {
+        if filled < length || !digests::matches_block_digest(buffer, &self.blocks, number) {
             buffer.clear();
-            return Err(KeepError::DamagedBlock { file: self.name.clone(), block: number });
+            return Err(StorageError::DamagedBlock { file: self.name.clone(), block: number });
         }
         Ok(())
     }
 
-    /// Copies the whole, block by block.
-    pub fn copy_to(&self, writer: &mut dyn Write) -> Result<(), CopyOut> {
+    /// Copies the whole file, block by block.
+    pub fn copy_to(&self, writer: &mut dyn Write) -> Result<(), VerifiedCopyError> {
         let mut buffer = Vec::new();
-        for number in 0..self.blocks() {
-            self.block(number, &mut buffer).map_err(CopyOut::Kept)?;
-            writer.write_all(&buffer).map_err(CopyOut::Write)?;
+        for number in 0..self.block_count() {
+            self.read_block(number, &mut buffer).map_err(VerifiedCopyError::Kept)?;
+            writer.write_all(&buffer).map_err(VerifiedCopyError::Write)?;
         }
         Ok(())
     }
 }
 
-/// Which side of a copy out of the store failed.
+/// Which side failed in a copy out of the store.
 #[derive(Debug)]
-pub enum CopyOut {
-    /// What is kept could not be read, or is damaged.
-    Kept(KeepError),
+pub enum VerifiedCopyError {
+    /// The stored file is unreadable or damaged.
+    Kept(StorageError),
     /// The copy could not be written.
     Write(io::Error),
 }

@@ -1,26 +1,24 @@
-//! What can go wrong with a store.
+//! Errors of the stores.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Holder;
-
-/// A store that could not do what it was asked for.
+/// A failed operation on the minter's state.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum StoreError {
-    /// There is no minter in this folder.
+pub enum MarkStorageError {
+    /// The data folder has no minter.
     #[error(
-        "no minter was started in {}: `ibi minter init` starts one. If one was, the folder is not what it was: is its \
-         disk mounted?", .folder.display()
+        "there is no minter in {}: `ibi minter init` creates one. If there was one, is the disk mounted?", .folder.display()
     )]
     NotStarted {
         /// The data folder.
         folder: PathBuf,
     },
-    /// There was one, or was to be one, and its state is gone.
+    /// A minter exists, or its creation was interrupted, and its state file is missing.
     #[error(
-        "the minter's state is missing: {} is not there. If it is lost, put it back from a backup and run \
+        "the minter's state is missing: {} is not there. If it is lost, restore it from a backup and run \
          `ibi minter recover`; without a backup, or if starting it was interrupted, `ibi minter init` starts it anew \
          from this instant on, which is safe only if the clock is right and never was ahead", .path.display()
     )]
@@ -28,8 +26,8 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// There is one already.
-    #[error("a minter was started in {} already: `ibi minter show` tells of it", .folder.display())]
+    /// The data folder already has a minter.
+    #[error("there is a minter in {} already: `ibi minter show` describes it", .folder.display())]
     AlreadyStarted {
         /// The data folder.
         folder: PathBuf,
@@ -41,10 +39,10 @@ pub enum StoreError {
     Held {
         /// The prefix or the folder that is held.
         what: String,
-        /// Who holds it.
-        holder: Holder,
+        /// The current holder.
+        holder: PrefixHolder,
     },
-    /// Another folder mints under the same prefix.
+    /// Another folder on this machine mints under the same prefix.
     #[error(
         "the prefix {prefix} is minted from the folder {} on this machine: use that folder. In a folder that has a \
          minter of this prefix already, `ibi minter recover` takes it over", .folder.display()
@@ -52,10 +50,10 @@ pub enum StoreError {
     OtherFolder {
         /// The prefix.
         prefix: String,
-        /// The folder that has it.
+        /// The folder that mints under it.
         folder: PathBuf,
     },
-    /// This folder is a copy of one that is still there.
+    /// This folder is a copy of another folder that still exists.
     #[error(
         "the prefix {prefix} is minted from the folder {} on this machine, and this one is a copy of it: use that \
          folder, or run `ibi minter recover` here to mint from this one in its place", .folder.display()
@@ -63,10 +61,10 @@ pub enum StoreError {
     Copy {
         /// The prefix.
         prefix: String,
-        /// The folder that has it.
+        /// The folder that mints under it.
         folder: PathBuf,
     },
-    /// Brought back from a backup.
+    /// The minter was restored from a backup and not yet recovered.
     #[error(
         "the minter in {} was restored from a backup: labels may have been given out since, so it gives out none until you \
          say that the clock is right and that this folder is the one that mints from now on: `ibi minter recover`",
@@ -86,18 +84,18 @@ pub enum StoreError {
         prefix: String,
         /// The lock file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         error: io::Error,
     },
-    /// Written by a newer program.
+    /// The file was written by a newer program.
     #[error("{} has a format that this program does not know: use the newer program that wrote it", .path.display())]
     NewerFormat {
         /// The file.
         path: PathBuf,
     },
-    /// Not even the part that never changes can be read.
+    /// Not even the block that never changes is readable.
     #[error(
-        "{} cannot be understood: it is damaged, or was not written by ibi. Put it back from a backup and run \
+        "{} is unreadable: it is damaged, or was not written by ibi. Restore it from a backup and run \
          `ibi minter recover`. Without a backup, move it away and start the prefix anew with `ibi minter init`, which \
          is safe only if the clock is right and never was ahead", .path.display()
     )]
@@ -106,139 +104,161 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A file or folder could not be read or written.
-    #[error("cannot {doing} {}: {error}. Nothing was given out: mend that and try again", .path.display())]
+    #[error("cannot {doing} {}: {error}. No label was issued: fix the cause and try again", .path.display())]
     Io {
-        /// What was tried, as `read` or `write`.
+        /// The failed operation, such as `read` or `write`.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         error: io::Error,
     },
-    /// A mark did not become durable.
+    /// Writing or syncing a mark failed.
     #[error(
-        "the mark could not be made durable: cannot {doing} {}: {error}. Nothing was given out, and this minter has \
-         stopped: mend the disk, then start again", .path.display()
+        "the mark could not be made durable: cannot {doing} {}: {error}. No label was issued, and this minter \
+         has stopped: repair the disk, then start again", .path.display()
     )]
     NotDurable {
-        /// What was tried: `write` or `sync`.
+        /// The failed operation: `write` or `sync`.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         error: io::Error,
     },
-    /// An earlier mark did not become durable.
-    #[error("this minter has stopped after an earlier error of its disk: start it again")]
+    /// Writing or syncing an earlier mark failed.
+    #[error("this minter stopped after an earlier disk error: start it again")]
     Stopped,
-    /// A mark that does not follow the last one.
+    /// The mark's sequence number does not follow that of the last mark.
     #[error("mark {given} does not follow mark {last}")]
     OutOfOrder {
         /// The sequence number of the last mark.
         last: u64,
-        /// The one that was given.
+        /// The sequence number of the rejected mark.
         given: u64,
     },
 }
 
-impl StoreError {
-    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |error| StoreError::Io { doing, path, error }
+/// The process that holds a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrefixHolder {
+    /// Its process id, if known.
+    pub process: Option<u32>,
+    /// Its data folder, if known.
+    pub folder: Option<PathBuf>,
+}
+
+impl fmt::Display for PrefixHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            Some(process) => write!(f, "process {process}")?,
+            None => f.write_str("another process")?,
+        }
+        match &self.folder {
+            Some(folder) => write!(f, " (data folder {})", folder.display()),
+            None => Ok(()),
+        }
     }
 }
 
-/// Items that could not be kept or found as they should.
+impl MarkStorageError {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| MarkStorageError::Io { doing, path, error }
+    }
+}
+
+/// A failed operation on content, journal, index or service state.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum KeepError {
+pub enum StorageError {
     /// A file or folder could not be read or written.
     #[error("cannot {doing} {}: {error}", .path.display())]
     Io {
-        /// What was tried, as `read` or `write`.
+        /// The failed operation, such as `read` or `write`.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         error: io::Error,
     },
-    /// What was to be kept could not be read.
-    #[error("cannot read {name}, which was to be deposited: {error}")]
+    /// The source of a deposit could not be read.
+    #[error("cannot read {name} for the deposit: {error}")]
     Source {
-        /// Its name.
+        /// The name of the source.
         name: String,
-        /// What the system said.
+        /// The I/O error.
         error: io::Error,
     },
-    /// Something did not become durable.
+    /// A write could not be made durable.
     #[error(
-        "{} could not be made durable: {error}. Nothing was acknowledged, and nothing more is written: mend the disk, then \
-         start again", .path.display()
+        "{} could not be made durable: {error}. Nothing was acknowledged, and writing has stopped: repair the disk, then start \
+         again", .path.display()
     )]
     NotDurable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         error: io::Error,
     },
-    /// An earlier error of the disk.
-    #[error("nothing is written any more after an earlier error: mend it, then start again")]
+    /// Writing stopped after an earlier disk error.
+    #[error("writing stopped after an earlier error: fix the cause, then start again")]
     Stopped,
-    /// Too little room.
+    /// The disk has less free space than the reserve.
     #[error(
-        "the disk of {} has {free} bytes left, and {reserve} are kept free, so that what is there can be kept safe: make \
-         room", .root.display()
+        "the disk of {} has {free} bytes left, and {reserve} are kept free for recovery: free some space", .root.display()
     )]
     Full {
-        /// The tree.
+        /// The root of the OCFL tree.
         root: PathBuf,
-        /// What is free.
+        /// Free bytes.
         free: u64,
-        /// What must stay free.
+        /// Bytes that must stay free.
         reserve: u64,
     },
-    /// Too little room for what is to come.
+    /// The requested bytes would cut into the reserve.
     #[error(
-        "{bytes} bytes more are to come to the disk of {}, which has {free} left, and {reserve} are kept free, so that what is there \
-         can be kept safe: make room", .folder.display()
+        "cannot write {bytes} more bytes to the disk of {}: it has {free} left, and {reserve} are kept free for recovery: free \
+         some space", .folder.display()
     )]
     NoRoom {
-        /// Where they were to lie.
+        /// The target folder.
         folder: PathBuf,
-        /// What is to come.
+        /// Requested bytes.
         bytes: u64,
-        /// What is free.
+        /// Free bytes.
         free: u64,
-        /// What must stay free.
+        /// Bytes that must stay free.
         reserve: u64,
     },
-    /// There is no tree.
-    #[error("{} is not the root of an OCFL tree: is the disk mounted? `ibi archive init` starts an Archive", .root.display())]
+    /// The folder is not the root of an OCFL tree.
+    #[error("{} is not the root of an OCFL tree: is the disk mounted? `ibi archive init` creates an Archive", .root.display())]
     NoTree {
-        /// Where it should be.
+        /// The expected root.
         root: PathBuf,
     },
-    /// There is no journal.
+    /// The journal is missing.
     #[error(
-        "the journal is missing: {} is not there. Put it back from a backup; without it, nobody knows which items are \
-         originals", .path.display()
+        "the journal is missing: {} is not there. Restore it from a backup; without it, it is unknown which items \
+         are Originals", .path.display()
     )]
     NoJournal {
-        /// Where it should be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// The journal is shorter than what is known of it.
+    /// The journal ends before the position that the index has recorded.
     #[error(
-        "{} ends before what the index knows of it: an older one was put back. If that was meant, `ibi archive rebuild` \
-         makes the index anew from it", .path.display()
+        "{} ends before the position that the index has recorded: lines were cut off, or an older journal was restored. \
+         `ibi archive salvage` recovers the lines that the index has", .path.display()
     )]
     JournalBehind {
         /// The journal.
         path: PathBuf,
     },
-    /// A line of the journal cannot be read, and it is not the end of a write that was cut off.
+    /// A journal line is unreadable, and it is not a torn write at the end.
     #[error(
-        "line {} of {} is damaged. Put the journal back from a backup, then run `ibi archive rebuild`", .line + 1, .path.display()
+        "line {} of {} is damaged or missing, and it may have been acknowledged, so nothing is truncated. `ibi archive salvage` \
+         recovers it from the index, the tree and, with --from, a backup", .line + 1, .path.display()
     )]
     DamagedJournal {
         /// The journal.
@@ -246,43 +266,54 @@ pub enum KeepError {
         /// The number that the line should have; 0 is the title, the first line of the file.
         line: u64,
     },
-    /// Written by a newer program.
+    /// The backup is not of this journal.
+    #[error(
+        "line {} of {} differs from this Archive: the backup is of another Archive, or of a diverged history of this one. \
+         Give another backup", .line + 1, .path.display()
+    )]
+    OtherCourse {
+        /// The journal of the backup.
+        path: PathBuf,
+        /// The number of the line.
+        line: u64,
+    },
+    /// The file was written by a newer program.
     #[error("{} has a format that this program does not know: use the newer program that wrote it", .path.display())]
     NewerFormat {
         /// The file.
         path: PathBuf,
     },
-    /// The description of the Archive cannot be read.
-    #[error("{} is damaged: put it back from a backup", .path.display())]
+    /// The Archive's settings are unreadable.
+    #[error("{} is damaged: restore it from a backup", .path.display())]
     DamagedSettings {
         /// The file.
         path: PathBuf,
     },
-    /// An inventory is not what its sidecar says.
-    #[error("{} is damaged: it is not what its sidecar says", .path.display())]
+    /// An inventory does not match its sidecar.
+    #[error("{} is damaged: it does not match its sidecar", .path.display())]
     DamagedInventory {
         /// The inventory.
         path: PathBuf,
     },
-    /// A block is not what was deposited.
+    /// A block does not match its checksum.
     #[error(
-        "{file} is damaged in block {block} (of 1 MiB, from 0): it is not given out. `ibi archive audit` finds all that is \
-         damaged; put the file back from a backup or another holder"
+        "{file} is damaged in block {block} (of 1 MiB, from 0): it is not served. `ibi archive audit` lists all damage; \
+         restore the file from a backup or another holder"
     )]
     DamagedBlock {
         /// The file.
         file: String,
-        /// The block.
+        /// The number of the block, from 0.
         block: u64,
     },
-    /// A file of an object is not there.
-    #[error("{} is missing: put it back from a backup or another holder", .path.display())]
+    /// A file of an object is missing.
+    #[error("{} is missing: restore it from a backup or another holder", .path.display())]
     MissingFile {
         /// The file.
         path: PathBuf,
     },
-    /// Something is where an object or a version was to be put.
-    #[error("there is something at {object} already")]
+    /// The target path of an object or a version is occupied.
+    #[error("{object} exists already")]
     Occupied {
         /// The path of the object.
         object: String,
@@ -290,49 +321,89 @@ pub enum KeepError {
     /// The index database failed.
     #[error("the index failed: {0}. {what}", what = what_to_do(.0))]
     Index(#[from] rusqlite::Error),
-    /// A label that another item has.
+    /// Another item already has the label.
     #[error("{label} is a label of the item {path} already")]
     LabelTaken {
         /// The label, folded.
         label: String,
-        /// The path of the item that has it.
+        /// The object path of the item that has it.
         path: String,
     },
-    /// There is no index.
-    #[error("the index is missing: {} is not there. `ibi archive rebuild` makes it anew", .path.display())]
+    /// The index is missing.
+    #[error("the index is missing: {} is not there. `ibi archive rebuild` recreates it", .path.display())]
     NoIndex {
-        /// Where it should be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// The index was made by another version of the program.
-    #[error("the index has another form than this program's: `ibi archive rebuild` makes it anew")]
+    /// The index has the schema of another program version.
+    #[error("the index has another format than this program's: `ibi archive rebuild` recreates it")]
     OtherIndex,
-    /// The service's state was written by a newer program.
-    #[error("{} has a form that this program does not know: use the newer program that wrote it", .path.display())]
+    /// The service state was written by a newer program.
+    #[error("{} has a format that this program does not know: use the newer program that wrote it", .path.display())]
     NewerService {
         /// The file.
         path: PathBuf,
     },
 }
 
-impl KeepError {
-    /// An error of a file or folder.
+/// Why the index cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexWriteFailure {
+    /// Another process has it locked.
+    Locked,
+    /// The disk is full.
+    Full,
+    /// The file or its file system is read-only.
+    ReadOnly,
+}
+
+impl StorageError {
+    /// Why the index cannot be written, if this is such an error.
+    pub fn index_write_failure(&self) -> Option<IndexWriteFailure> {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, PermissionDenied, ReadOnly};
+        let StorageError::Index(error) = self else { return None };
+        match error.sqlite_error_code()? {
+            DatabaseBusy | DatabaseLocked => Some(IndexWriteFailure::Locked),
+            DiskFull => Some(IndexWriteFailure::Full),
+            ReadOnly | PermissionDenied => Some(IndexWriteFailure::ReadOnly),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing can be written just now: the disk is full, or it is read-only for us.
+    pub fn is_unwritable(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match self {
+            StorageError::Full { .. } | StorageError::NoRoom { .. } => true,
+            StorageError::Io { error, .. } | StorageError::NotDurable { error, .. } => {
+                matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+            }
+            // Without the files beside it, which it cannot create then, SQLite cannot open it.
+            StorageError::Index(error) => {
+                error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen)
+                    || self.index_write_failure().is_some_and(|why| why != IndexWriteFailure::Locked)
+            }
+            _ => false,
+        }
+    }
+
+    /// Wraps an I/O error on a file or folder.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |error| KeepError::Io { doing, path, error }
+        move |error| StorageError::Io { doing, path, error }
     }
 
     pub(crate) fn not_durable(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |error| KeepError::NotDurable { path, error }
+        move |error| StorageError::NotDurable { path, error }
     }
 }
 
 fn what_to_do(error: &rusqlite::Error) -> &'static str {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => {
-            "Make room on the disk; what was being copied lies below `service/copies` and can go"
+            "Free some disk space; interrupted copies are below `service/copies` and can be deleted"
         }
-        _ => "It can be made anew: `ibi archive rebuild`",
+        _ => "It can be recreated: `ibi archive rebuild`",
     }
 }

@@ -1,11 +1,16 @@
-//! The journal: what happened to each item here, in order, one line each (`docs/formats/journal.md`).
+//! The journal: the history of all items at this Archive, one line per event
+//! (`docs/formats/journal.md`).
 //!
-//! A line is durable before the change that it tells of is made, and names the inventory that the change leaves. So
-//! after a crash the last lines, and only those of the last batch, may tell of changes that were not made: whoever opens
-//! the journal looks at the tree and appends which of them are void.
+//! A line is durable before its change is made, and names the inventory after the change. After a
+//! crash, some lines of the last batch, and only of that one, may describe changes that were not
+//! made. Whoever opens the journal compares these lines with the tree and appends which of them are
+//! void.
 
-mod line;
+pub(crate) mod correction;
+pub(crate) mod line;
 mod link;
+mod scan;
+mod torn_tail;
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -13,26 +18,37 @@ use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::{KeepError, disk};
+use crate::{StorageError, disk};
 
-pub use line::{Entry, State, Told, Verb};
+pub use line::{JournalEntry, JournalLine, State, Verb};
 pub use link::{LinkKind, LinkStatement, LinkStatus};
+pub use scan::{JournalScan, JournalScanPart};
+use torn_tail::UnreadableTail;
 
-const TITLE: &str = "ibi journal, format 3\n";
+const JOURNAL_TITLE: &str = "ibi journal, format 5\n";
 
-/// Of programs that knew fewer verbs and fields: as long as the other, and every line means the same.
-const OLDER_TITLES: [&str; 2] = ["ibi journal, format 1\n", "ibi journal, format 2\n"];
+/// Titles of formats with fewer verbs and fields. They have the same length as the current one, and
+/// every line keeps its meaning.
+const OLDER_TITLES: [&str; 4] = [
+    "ibi journal, format 1\n",
+    "ibi journal, format 2\n",
+    "ibi journal, format 3\n",
+    "ibi journal, format 4\n",
+];
 
-/// A place in the journal, between two lines.
+/// The number of older titles from before links existed (clause 2.4).
+const TITLES_WITHOUT_LINKS: usize = 2;
+
+/// A position in the journal, between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub struct JournalPosition {
     /// The number of the next line.
     pub next: u64,
-    /// Where it begins.
+    /// Its byte offset.
     pub place: u64,
 }
 
-impl Position {
+impl JournalPosition {
     /// Before the first line.
     pub const START: Self = Self { next: 1, place: 0 };
 }
@@ -42,127 +58,143 @@ impl Position {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    end: Position,
+    end: JournalPosition,
     stopped: bool,
 }
 
-/// What a reading of the journal found at its end.
+/// The end of the journal, as found by reading it.
 #[derive(Debug)]
-pub struct Reading {
-    /// The lines of the last batch, without what they carry, and without those that are void already: a crash may have made
-    /// more of them void.
-    pub last_batch: Vec<Entry>,
-    /// Behind the last line.
-    pub end: Position,
-    /// Bytes behind that, of a write that was cut off.
+pub struct JournalReadSummary {
+    /// The entries of the last batch, without their `record` and without those already void. A
+    /// crash may have made more of them void.
+    pub last_batch: Vec<JournalEntry>,
+    /// The position after the last line.
+    pub end: JournalPosition,
+    /// The number of bytes after it, from a torn write.
     torn: u64,
 }
 
 impl Journal {
-    /// Begins the journal of a data folder, unless there is one.
-    pub fn start(data: &Path) -> Result<(), KeepError> {
+    /// Creates the journal of a data folder, unless it exists.
+    pub fn start(data: &Path) -> Result<(), StorageError> {
         let path = path(data);
         if path.exists() {
             return Ok(());
         }
-        disk::replace_in(&path, &data.join("staging"), TITLE.as_bytes())
+        disk::replace_in(&path, &data.join("staging"), JOURNAL_TITLE.as_bytes())
     }
 
-    /// Opens the journal of a data folder that was read just now; what was cut off goes.
-    pub fn open(data: &Path, reading: &Reading) -> Result<Self, KeepError> {
+    /// Opens the journal of a data folder that was just read, and truncates a torn write.
+    pub fn open(data: &Path, reading: &JournalReadSummary) -> Result<Self, StorageError> {
         let path = path(data);
         let opened = OpenOptions::new().read(true).write(true).open(&path);
-        let file = opened.map_err(KeepError::io("open", &path))?;
+        let file = opened.map_err(StorageError::io("open", &path))?;
         if reading.torn > 0 {
-            file.set_len(reading.end.place).map_err(KeepError::io("write", &path))?;
+            file.set_len(reading.end.place).map_err(StorageError::io("write", &path))?;
         }
-        // What we found may have been written, and not be durable yet.
-        file.sync_all().map_err(KeepError::not_durable(&path))?;
+        // What was read may not be durable yet.
+        file.sync_all().map_err(StorageError::not_durable(&path))?;
         let mut journal = Self { path, file, end: reading.end, stopped: false };
         let moved = journal.file.seek(SeekFrom::Start(journal.end.place));
-        moved.map_err(KeepError::io("open", &journal.path))?;
+        moved.map_err(StorageError::io("open", &journal.path))?;
         Ok(journal)
     }
 
     /// Whether its title is that of an older format.
-    pub fn is_older(&self) -> bool {
-        has_older_title(&self.file)
+    pub fn has_older_title(&self) -> bool {
+        has_title_of(&self.file, &OLDER_TITLES)
+    }
+
+    /// Whether its title is that of a format that had no links.
+    pub fn is_older_than_links(&self) -> bool {
+        has_title_of(&self.file, &OLDER_TITLES[..TITLES_WITHOUT_LINKS])
     }
 
     /// Whether the journal of a data folder has the title of an older format.
-    pub fn is_older_in(data: &Path) -> bool {
-        File::open(path(data)).is_ok_and(|file| has_older_title(&file))
+    pub fn has_older_title_in(data: &Path) -> bool {
+        File::open(path(data)).is_ok_and(|file| has_title_of(&file, &OLDER_TITLES))
     }
 
-    /// Gives it the title of this format, once all is in it that the format promises. A program that
-    /// knows only older formats would take new verbs for damage. One byte differs: there is no half
-    /// of it.
-    pub fn renew_title(&self) -> Result<(), KeepError> {
-        let written = self.file.write_all_at(TITLE.as_bytes(), 0);
-        written.map_err(KeepError::io("write", &self.path))?;
-        self.file.sync_data().map_err(KeepError::not_durable(&self.path))
+    /// Writes the title of the current format, once the journal has everything that the format
+    /// requires. A program that knows only older formats would take new verbs for damage. The
+    /// titles differ in one byte, so the write cannot be torn.
+    pub fn write_current_title(&self) -> Result<(), StorageError> {
+        let written = self.file.write_all_at(JOURNAL_TITLE.as_bytes(), 0);
+        written.map_err(StorageError::io("write", &self.path))?;
+        self.file.sync_data().map_err(StorageError::not_durable(&self.path))
     }
 
-    /// Behind the last line.
-    pub fn end(&self) -> Position {
+    /// The position after the last line.
+    pub fn end(&self) -> JournalPosition {
         self.end
     }
 
-    /// Appends lines, durably, as one batch. Their numbers must be the next ones.
-    pub fn append(&mut self, entries: &[Entry]) -> Result<(), KeepError> {
-        let text = entries.iter().map(line::of).collect::<String>();
+    /// Durably appends lines as one batch. They must have the next numbers.
+    pub fn append(&mut self, entries: &[JournalEntry]) -> Result<(), StorageError> {
+        let text = entries.iter().map(line::format_entry).collect::<String>();
         self.write(&text, entries.len() as u64)
     }
 
-    /// Appends that lines of the last batch are void.
-    pub fn void(&mut self, time: &str, lines: &BTreeSet<u64>) -> Result<(), KeepError> {
-        self.write(&line::void(self.end.next, time, lines), 1)
+    /// Appends a line that voids lines of the last batch.
+    pub fn void(&mut self, time: &str, lines: &BTreeSet<u64>) -> Result<(), StorageError> {
+        self.write(&line::format_void(self.end.next, time, lines), 1)
     }
 
-    fn write(&mut self, text: &str, lines: u64) -> Result<(), KeepError> {
+    fn write(&mut self, text: &str, lines: u64) -> Result<(), StorageError> {
         if self.stopped {
-            return Err(KeepError::Stopped);
+            return Err(StorageError::Stopped);
         }
         self.stopped = true;
-        self.file.write_all(text.as_bytes()).map_err(KeepError::io("write", &self.path))?;
-        self.file.sync_data().map_err(KeepError::not_durable(&self.path))?;
+        // Somebody else cut it off or appended to it: behind that, nothing could be read.
+        let length = self.file.metadata().map_err(StorageError::io("read", &self.path))?.len();
+        if length != self.end.place {
+            return Err(StorageError::DamagedJournal { path: self.path.clone(), line: self.end.next });
+        }
+        self.file.write_all(text.as_bytes()).map_err(StorageError::io("write", &self.path))?;
+        self.file.sync_data().map_err(StorageError::not_durable(&self.path))?;
         self.stopped = false;
         self.end.next += lines;
         self.end.place += text.len() as u64;
         Ok(())
     }
 
-    /// Reads the journal of a data folder from a place on, and tells of each line.
+    /// Reads the journal of a data folder from a position on, and passes each line to `on_line`.
     pub fn read(
         data: &Path,
-        from: Position,
-        tell: &mut dyn FnMut(Told) -> Result<(), KeepError>,
-    ) -> Result<Reading, KeepError> {
+        from: JournalPosition,
+        on_line: &mut dyn FnMut(JournalLine) -> Result<(), StorageError>,
+    ) -> Result<JournalReadSummary, StorageError> {
         let path = path(data);
-        let mut reading = Reading { last_batch: Vec::new(), end: from, torn: 0 };
+        let mut reading = JournalReadSummary { last_batch: Vec::new(), end: from, torn: 0 };
         let mut lines = lines_from(&path, &mut reading.end)?;
-        // The number that a line should have had which cannot be read.
+        // The number that the first unreadable line should have had.
         let mut unreadable = None;
+        let mut tail = UnreadableTail::default();
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = lines.read_until(b'\n', &mut line).map_err(KeepError::io("read", &path))?;
+            let read = lines.read_until(b'\n', &mut line).map_err(StorageError::io("read", &path))?;
             if read == 0 {
-                return Ok(reading);
+                return match unreadable.filter(|_| !tail.is_torn()) {
+                    Some(line) => Err(StorageError::DamagedJournal { path, line }),
+                    None => Ok(reading),
+                };
             }
             match line::parse(&line) {
-                Some((number, _, mut told)) if unreadable.is_none() && number == reading.end.next => {
+                Some((number, _, mut content)) if unreadable.is_none() && number == reading.end.next => {
                     reading.end.place += read as u64;
                     reading.end.next += 1;
-                    reading.note(&mut told);
-                    tell(told)?;
+                    reading.track_last_batch(&mut content);
+                    on_line(content)?;
                 }
                 other => {
                     let bad = *unreadable.get_or_insert(reading.end.next);
-                    // A batch that began after the line that is missing was written when that one was durable.
+                    // A later batch is written only once the missing line is durable, so that line
+                    // is damaged and not torn.
                     if other.is_some_and(|(_, batch, _)| batch > bad) {
-                        return Err(KeepError::DamagedJournal { path, line: bad });
+                        return Err(StorageError::DamagedJournal { path, line: bad });
                     }
+                    tail.add(&line, reading.end.place + reading.torn);
                     reading.torn += read as u64;
                 }
             }
@@ -170,62 +202,73 @@ impl Journal {
     }
 }
 
-impl Reading {
-    fn note(&mut self, told: &mut Told) {
-        match told {
-            Told::Entry(entry) => {
+impl JournalReadSummary {
+    /// Rejects a journal that ends before the position that the index has reached: everything up to
+    /// there was acknowledged.
+    pub fn check_covers_index(&self, data: &Path, followed: JournalPosition) -> Result<(), StorageError> {
+        if self.end.next >= followed.next {
+            return Ok(());
+        }
+        Err(StorageError::DamagedJournal { path: path(data), line: self.end.next })
+    }
+
+    fn track_last_batch(&mut self, content: &mut JournalLine) {
+        match content {
+            JournalLine::Entry(entry) => {
                 if self.last_batch.first().is_some_and(|other| other.batch != entry.batch) {
                     self.last_batch.clear();
                 }
-                // What it carries is long, and a batch may be large.
+                // The record is long, and a batch may be large.
                 let record = entry.record.take();
-                self.last_batch.push(Entry::clone(entry));
+                self.last_batch.push(JournalEntry::clone(entry));
                 entry.record = record;
             }
-            Told::Void(void) => self.last_batch.retain(|entry| !void.contains(&entry.change)),
+            JournalLine::Void(void) => self.last_batch.retain(|entry| !void.contains(&entry.change)),
         }
     }
 }
 
-/// The lines from a place on; the title is checked and passed over.
-fn lines_from(path: &Path, from: &mut Position) -> Result<BufReader<File>, KeepError> {
+/// Opens the journal at a position. Checks and skips the title.
+fn lines_from(path: &Path, from: &mut JournalPosition) -> Result<BufReader<File>, StorageError> {
     let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if disk::absent(&error) => return Err(KeepError::NoJournal { path: path.to_owned() }),
-        Err(error) => return Err(KeepError::io("open", path)(error)),
+        Err(error) if disk::is_not_found(&error) => {
+            return Err(StorageError::NoJournal { path: path.to_owned() });
+        }
+        Err(error) => return Err(StorageError::io("open", path)(error)),
     };
-    let length = file.metadata().map_err(KeepError::io("read", path))?.len();
+    let length = file.metadata().map_err(StorageError::io("read", path))?.len();
     if length < from.place {
-        return Err(KeepError::JournalBehind { path: path.to_owned() });
+        return Err(StorageError::JournalBehind { path: path.to_owned() });
     }
-    file.seek(SeekFrom::Start(from.place)).map_err(KeepError::io("read", path))?;
+    file.seek(SeekFrom::Start(from.place)).map_err(StorageError::io("read", path))?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
     if from.place == 0 {
         let mut title = Vec::new();
-        lines.read_until(b'\n', &mut title).map_err(KeepError::io("read", path))?;
+        lines.read_until(b'\n', &mut title).map_err(StorageError::io("read", path))?;
         check_title(&title, path)?;
         from.place = title.len() as u64;
     }
     Ok(lines)
 }
 
-fn path(data: &Path) -> PathBuf {
+pub(crate) fn path(data: &Path) -> PathBuf {
     data.join("journal")
 }
 
-fn has_older_title(file: &File) -> bool {
-    let mut found = [0; TITLE.len()];
+fn has_title_of(file: &File, titles: &[&str]) -> bool {
+    let mut found = [0; JOURNAL_TITLE.len()];
     let read = file.read_exact_at(&mut found, 0);
-    read.is_ok() && OLDER_TITLES.iter().any(|title| found == title.as_bytes())
+    read.is_ok() && titles.iter().any(|title| found == title.as_bytes())
 }
 
-fn check_title(line: &[u8], path: &Path) -> Result<(), KeepError> {
+fn check_title(line: &[u8], path: &Path) -> Result<(), StorageError> {
     let older = OLDER_TITLES.iter().any(|title| line == title.as_bytes());
-    if older || line == TITLE.as_bytes() {
+    if older || line == JOURNAL_TITLE.as_bytes() {
         Ok(())
     } else if line.starts_with(b"ibi journal, format ") {
-        Err(KeepError::NewerFormat { path: path.to_owned() })
+        Err(StorageError::NewerFormat { path: path.to_owned() })
     } else {
-        Err(KeepError::DamagedJournal { path: path.to_owned(), line: 0 })
+        Err(StorageError::DamagedJournal { path: path.to_owned(), line: 0 })
     }
 }

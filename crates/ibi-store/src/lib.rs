@@ -1,48 +1,57 @@
-//! What an Archive keeps.
+//! The storage of an Archive.
 //!
-//! Three small stores, each behind a trait of its own, with a suite in [`conformance`] that every back end must pass:
+//! Three small stores, each behind its own trait, with a suite in [`conformance`] that every back
+//! end must pass:
 //!
-//! - [`Marks`]: how far a minter has come, so that no label is ever given out twice. [`FileMarks`] keeps it in one small
-//!   text file (`docs/formats/minter-state.md`) and takes the locks that make it the only minter of its prefixes
-//!   ([`Claims`]).
-//! - [`Content`]: the bytes of items. [`Tree`] is an OCFL tree on a local disk that outlives the program
-//!   (`docs/formats/tree.md`; [`ocfl`] has its texts and names). A [`Checked`] file gives out no damaged block.
-//! - [`Records`]: what is looked up, by label, path, link or change. [`SqliteRecords`] is an index that can be thrown away
-//!   and made anew from the tree and the [`Journal`] (`docs/formats/journal.md`).
+//! - [`MarkStorage`]: the progress of a minter, so that no label is ever issued twice.
+//!   [`FileMarkStorage`] keeps it in one small text file (`docs/formats/minter-state.md`) and takes
+//!   the locks that make it the only minter of its prefixes ([`PrefixLock`]).
+//! - [`ContentStorage`]: the bytes of items. [`OcflTree`] is an OCFL tree on a local disk that can
+//!   be read without this program (`docs/formats/tree.md`; [`ocfl`] has its texts and names). A
+//!   [`VerifiedFile`] never returns a damaged block.
+//! - [`IndexStorage`]: lookups by label, path, link or change. [`SqliteIndex`] is an index that can
+//!   be deleted and rebuilt from the tree and the [`Journal`] (`docs/formats/journal.md`).
 //!
-//! This crate makes things durable and says what it found; what that means is decided by who mints and who archives. The
-//! stores in memory are for tests, and are the model that the others are compared with.
+//! This crate makes data durable and reports what it finds; the minter and the Archive decide what
+//! that means. The in-memory stores are for tests, and are the model that the others are compared
+//! with.
 
-mod claims;
 pub mod conformance;
 pub mod content;
+mod data_lock;
 pub mod digests;
+mod direct_writer;
 mod disk;
 mod error;
-mod file;
+pub mod index;
 pub mod journal;
-mod lock;
+pub mod journal_salvage;
+mod mark_file;
 mod marks;
-mod memory;
+mod memory_marks;
 pub mod minter_settings;
 pub mod ocfl;
-pub mod records;
+mod prefix_lock;
+pub mod private_files;
 pub mod registry;
+pub mod reserve;
 pub mod service;
 pub mod settings;
-mod straight;
-mod text;
+mod shared_memory;
+pub mod small_file;
+mod subsystem_block;
+mod text_block;
 
-pub use claims::{Claims, Holder, Witness};
-pub use content::{Checked, Content, MemoryContent, Publication, Staging, Tree};
-pub use disk::fits;
-pub use error::{KeepError, StoreError};
-pub use file::{Damage, FileMarks, Opening, State};
+pub use content::{ContentStorage, MemoryContentStorage, OcflTree, StagedVersion, StagingId, VerifiedFile};
+pub use data_lock::DataFolderLock;
+pub use direct_writer::DirectWriter;
+pub use disk::{SpaceCheckedWriter, check_disk_space};
+pub use error::{IndexWriteFailure, MarkStorageError, PrefixHolder, StorageError};
+pub use index::{FileRecord, IndexRecord, IndexStorage, MemoryIndex, SqliteIndex};
 pub use journal::Journal;
-pub use lock::DataLock;
-pub use marks::{Boot, Edition, Mark, Marks, Run, Subsystem};
-pub use memory::MemoryMarks;
-pub use records::{FileRecord, MemoryRecords, Record, Records, SqliteRecords};
-pub use registry::RegistryStore;
-pub use service::ServiceState;
-pub use straight::Straight;
+pub use mark_file::{FileMarkStorage, LockedMarkFile, MarkDamage, MarkFileState};
+pub use marks::{BootTime, DistributorEdition, IssuedRange, MarkStorage, MintMark, Subsystem};
+pub use memory_marks::MemoryMarkStorage;
+pub use prefix_lock::{MintWitness, PrefixLock, foreign_lock_files};
+pub use registry::RegistryStorage;
+pub use service::ServiceStorage;

@@ -1,29 +1,34 @@
-//! The Oxford Common File Layout 1.1: what an object is made of (`docs/formats/tree.md`). Only text and names; the
-//! disk is [`crate::content`]'s.
+//! The Oxford Common File Layout 1.1: the parts of an object (`docs/formats/tree.md`). Only text
+//! and names; [`crate::content`] does the I/O.
 
+mod compact_inventory;
 mod inventory;
 mod names;
+mod strict_json;
 
-pub use inventory::{Inventory, User, Version};
-pub(crate) use names::escape;
-pub use names::{BadName, ContentNames, LONGEST_NAME, LONGEST_PATH, logical, raw};
+pub use compact_inventory::{CompactInventory, DigestId};
+pub use inventory::{Inventory, InventoryUser, InventoryVersion};
+pub(crate) use names::push_percent_escape;
+pub use names::{
+    ContentNames, MAX_NAME_BYTES, MAX_PATH_BYTES, OcflNameError, decode_logical_path, logical_path,
+};
 
 /// The file that declares the root of a tree.
 pub const ROOT_DECLARATION: (&str, &str) = ("0=ocfl_1.1", "ocfl_1.1\n");
 /// The file that declares an object.
 pub const OBJECT_DECLARATION: (&str, &str) = ("0=ocfl_object_1.1", "ocfl_object_1.1\n");
-/// The inventory of an object, and of each of its versions.
-pub const INVENTORY: &str = "inventory.json";
-/// The digest of an inventory.
-pub const SIDECAR: &str = "inventory.json.sha512";
+/// The name of an inventory, in the object's root and in each version.
+pub const INVENTORY_FILE: &str = "inventory.json";
+/// The name of the sidecar with an inventory's digest.
+pub const SIDECAR_FILE: &str = "inventory.json.sha512";
 
-/// The sidecar of an inventory with this digest.
+/// The content of the sidecar for an inventory with this digest.
 pub fn sidecar(sha512: &str) -> String {
-    format!("{sha512} {INVENTORY}\n")
+    format!("{sha512} {INVENTORY_FILE}\n")
 }
 
-/// The digest that a sidecar tells.
+/// The digest in a sidecar.
 pub fn sidecar_digest(sidecar: &[u8]) -> Option<&str> {
     let (digest, name) = std::str::from_utf8(sidecar).ok()?.trim_end().split_once([' ', '\t'])?;
-    (name.trim() == INVENTORY).then_some(digest)
+    (name.trim() == INVENTORY_FILE).then_some(digest)
 }

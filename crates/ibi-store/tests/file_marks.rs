@@ -7,10 +7,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ibi_store::conformance::{first_mark, marks, next_mark};
-use ibi_store::{Damage, Edition, FileMarks, Marks as _, MemoryMarks, StoreError, Subsystem};
+use ibi_store::{
+    DistributorEdition, FileMarkStorage, MarkDamage, MarkStorage as _, MarkStorageError, MemoryMarkStorage,
+    Subsystem,
+};
 use tempfile::TempDir;
 
-/// A subsystem with prefixes that no other test, and no other run of the tests, has. Its claims go with it.
+/// A subsystem whose prefixes are unique to this test and this run. Its claims are removed on drop.
 struct Ours(Subsystem);
 
 impl std::ops::Deref for Ours {
@@ -39,22 +42,22 @@ fn subsystem() -> Ours {
         id: unique.clone(),
         rep: Some(format!("test/{unique}")),
         ibip: Some(format!("T{unique}")),
-        edition: Edition::Rtc2015,
+        edition: DistributorEdition::Rtc2015,
     })
 }
 
-fn start(folder: &Path, subsystem: &Subsystem) -> FileMarks {
-    FileMarks::start(folder, subsystem, |_| first_mark()).unwrap()
+fn start(folder: &Path, subsystem: &Subsystem) -> FileMarkStorage {
+    FileMarkStorage::start(folder, subsystem, |_| first_mark()).unwrap()
 }
 
-fn open(folder: &Path) -> FileMarks {
-    let (state, opening) = FileMarks::open(folder).unwrap();
-    opening.trust(state.mark.unwrap()).unwrap()
+fn open(folder: &Path) -> FileMarkStorage {
+    let (state, opening) = FileMarkStorage::open(folder).unwrap();
+    opening.accept_mark(state.mark.unwrap()).unwrap()
 }
 
 #[test]
-fn stores_of_marks_conform() {
-    marks(MemoryMarks::new(first_mark()), |store| store);
+fn mark_stores_conform() {
+    marks(MemoryMarkStorage::new(first_mark()), |store| store);
     let (folder, ours) = (TempDir::new().unwrap(), subsystem());
     marks(start(folder.path(), &ours), |store| {
         drop(store);
@@ -66,21 +69,23 @@ fn stores_of_marks_conform() {
 fn a_prefix_is_started_once() {
     let (folder, ours) = (TempDir::new().unwrap(), subsystem());
     let store = start(folder.path(), &ours);
-    let again = || FileMarks::start(folder.path(), &subsystem(), |_| first_mark());
-    assert!(matches!(again(), Err(StoreError::AlreadyStarted { .. })), "while it runs");
+    let again = || FileMarkStorage::start(folder.path(), &subsystem(), |_| first_mark());
+    assert!(matches!(again(), Err(MarkStorageError::AlreadyStarted { .. })), "while it runs");
     drop(store);
-    assert!(matches!(again(), Err(StoreError::AlreadyStarted { .. })), "and after");
+    assert!(matches!(again(), Err(MarkStorageError::AlreadyStarted { .. })), "and after");
     let empty = TempDir::new().unwrap();
-    assert!(matches!(FileMarks::open(empty.path()), Err(StoreError::NotStarted { .. })));
+    assert!(matches!(FileMarkStorage::open(empty.path()), Err(MarkStorageError::NotStarted { .. })));
     fs::remove_file(folder.path().join("minter/state")).unwrap();
-    assert!(matches!(FileMarks::open(folder.path()), Err(StoreError::Missing { .. })));
+    assert!(matches!(FileMarkStorage::open(folder.path()), Err(MarkStorageError::Missing { .. })));
 }
 
 #[test]
-fn one_holder_at_a_time_and_it_is_named() {
+fn there_is_one_holder_at_a_time_and_errors_name_it() {
     let (folder, ours) = (TempDir::new().unwrap(), subsystem());
     let store = start(folder.path(), &ours);
-    let Err(StoreError::Held { holder, .. }) = FileMarks::open(folder.path()) else { panic!("not held") };
+    let Err(MarkStorageError::Held { holder, .. }) = FileMarkStorage::open(folder.path()) else {
+        panic!("not held")
+    };
     assert_eq!(holder.process, Some(std::process::id()));
     drop(store);
     drop(open(folder.path()));
@@ -94,21 +99,22 @@ fn two_folders_with_one_prefix_are_refused() {
         id: "f".repeat(32),
         rep: ours.rep.clone().filter(|_| rep),
         ibip: ours.ibip.clone().filter(|_| !rep),
-        edition: Edition::Rtc2015,
+        edition: DistributorEdition::Rtc2015,
     };
     for rep in [true, false] {
-        let second = FileMarks::start(other.path(), &same(rep), |_| first_mark());
-        assert!(matches!(second, Err(StoreError::Held { .. })), "while the first runs");
+        let second = FileMarkStorage::start(other.path(), &same(rep), |_| first_mark());
+        assert!(matches!(second, Err(MarkStorageError::Held { .. })), "while the first runs");
     }
     drop(store);
-    let second = FileMarks::start(other.path(), &same(true), |_| first_mark());
-    let Err(StoreError::OtherFolder { folder: named, .. }) = second else { panic!("not refused") };
+    let second = FileMarkStorage::start(other.path(), &same(true), |_| first_mark());
+    let Err(MarkStorageError::OtherFolder { folder: named, .. }) = second else { panic!("not refused") };
     assert_eq!(named, folder.path().canonicalize().unwrap(), "and when it does not");
-    // A folder that is gone holds nothing, but what it gave out in this boot is remembered.
+    // A deleted folder holds no claim, but the dates that it issued in this boot are still
+    // recorded.
     drop(folder);
     let mut remembered = None;
-    FileMarks::start(other.path(), &same(true), |claims| {
-        remembered = Some(claims.seen().count());
+    FileMarkStorage::start(other.path(), &same(true), |claims| {
+        remembered = Some(claims.issued_ranges().count());
         first_mark()
     })
     .unwrap();
@@ -121,16 +127,19 @@ fn a_copy_of_a_folder_is_refused_until_it_takes_over() {
     drop(start(folder.path(), &ours));
     fs::create_dir(copy.path().join("minter")).unwrap();
     fs::copy(folder.path().join("minter/state"), copy.path().join("minter/state")).unwrap();
-    assert!(matches!(FileMarks::open(copy.path()), Err(StoreError::Copy { .. })));
-    let (state, opening) = FileMarks::open_to_recover(copy.path()).unwrap();
+    assert!(matches!(FileMarkStorage::open(copy.path()), Err(MarkStorageError::Copy { .. })));
+    let (state, opening) = FileMarkStorage::open_to_recover(copy.path()).unwrap();
     assert!(!state.same_file, "it is told from the file it was copied from");
     drop(opening.replace(&state.subsystem, next_mark(&state.mark.unwrap())).unwrap());
-    assert!(matches!(FileMarks::open(folder.path()), Err(StoreError::Copy { .. })), "the first gives way");
+    assert!(
+        matches!(FileMarkStorage::open(folder.path()), Err(MarkStorageError::Copy { .. })),
+        "the first gives way"
+    );
     drop(open(copy.path()));
 }
 
 #[test]
-fn an_older_state_put_back_is_found_out() {
+fn a_restored_older_state_is_detected() {
     let (folder, ours) = (TempDir::new().unwrap(), subsystem());
     let path = folder.path().join("minter/state");
     let mut store = start(folder.path(), &ours);
@@ -139,16 +148,16 @@ fn an_older_state_put_back_is_found_out() {
     store.advance(next_mark(store.mark())).unwrap();
     let last = store.mark().clone();
     drop(store);
-    // Into the same file: same number, same birth.
+    // Written into the same file: same inode, same birth time.
     fs::write(&path, backup).unwrap();
-    let (state, opening) = FileMarks::open(folder.path()).unwrap();
+    let (state, opening) = FileMarkStorage::open(folder.path()).unwrap();
     assert_eq!(state.mark.unwrap().sequence, 1);
     let witness = opening.claims().witness().unwrap();
     assert_eq!((witness.sequence, &witness.used), (last.sequence, &last.used));
 }
 
 #[test]
-fn every_changed_byte_is_found_or_does_not_matter() {
+fn every_changed_byte_is_detected_or_harmless() {
     let (folder, ours) = (TempDir::new().unwrap(), subsystem());
     let path = folder.path().join("minter/state");
     let mut store = start(folder.path(), &ours);
@@ -162,19 +171,19 @@ fn every_changed_byte_is_found_or_does_not_matter() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x10;
         fs::write(&path, damaged).unwrap();
-        match FileMarks::look(folder.path()) {
+        match FileMarkStorage::read_current(folder.path()) {
             Ok(state) => {
                 assert_eq!(state.subsystem, *ours, "byte {at}");
                 match state.mark {
-                    // The newest mark, and never an older one without a warning.
+                    // The newest mark, never an older one without a warning.
                     Ok(found) => assert_eq!(found, mark, "byte {at}"),
-                    Err(Damage { readable }) => {
+                    Err(MarkDamage { readable }) => {
                         assert_eq!(readable.len(), 1, "one byte harms one mark: {at}");
                         assert!(mark.sequence - readable[0].sequence <= 1, "byte {at}");
                     }
                 }
             }
-            Err(StoreError::Damaged { .. } | StoreError::NewerFormat { .. }) => {
+            Err(MarkStorageError::Damaged { .. } | MarkStorageError::NewerFormat { .. }) => {
                 assert!(at < 4096, "byte {at}");
             }
             Err(other) => panic!("{other}"),
@@ -182,9 +191,9 @@ fn every_changed_byte_is_found_or_does_not_matter() {
     }
     for length in (0..whole.len()).step_by(97) {
         fs::write(&path, &whole[..length]).unwrap();
-        match FileMarks::look(folder.path()) {
+        match FileMarkStorage::read_current(folder.path()) {
             Ok(state) => assert!(state.mark.is_err(), "cut to {length}"),
-            Err(error) => assert!(matches!(error, StoreError::Damaged { .. }), "{error}"),
+            Err(error) => assert!(matches!(error, MarkStorageError::Damaged { .. }), "{error}"),
         }
     }
 }
@@ -195,7 +204,7 @@ fn the_frozen_sample_is_still_read() {
     fs::create_dir(folder.path().join("minter")).unwrap();
     let sample = include_bytes!("samples/minter-state-1");
     fs::write(folder.path().join("minter/state"), sample).unwrap();
-    let state = FileMarks::look(folder.path()).unwrap();
+    let state = FileMarkStorage::read_current(folder.path()).unwrap();
     assert_eq!(state.subsystem.rep.as_deref(), Some("inpe.br/archive"));
     assert_eq!(state.subsystem.ibip.as_deref(), Some("8JMKD3MGP8W"));
     let mark = state.mark.unwrap();
@@ -204,5 +213,8 @@ fn the_frozen_sample_is_still_read() {
     let newer = sample.to_vec();
     let newer = [b"ibi minter state, format 2".as_slice(), &newer[26..]].concat();
     fs::write(folder.path().join("minter/state"), newer).unwrap();
-    assert!(matches!(FileMarks::look(folder.path()), Err(StoreError::NewerFormat { .. })));
+    assert!(matches!(
+        FileMarkStorage::read_current(folder.path()),
+        Err(MarkStorageError::NewerFormat { .. })
+    ));
 }

@@ -1,4 +1,5 @@
-//! The journal: what was appended is read, what was cut off is not, and damage is told apart from that.
+//! The journal: appended lines are read back, torn writes are dropped, and damage is distinguished
+//! from them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -6,19 +7,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use ibi_store::journal::{Entry, LinkKind, LinkStatement, LinkStatus, Position, State, Told, Verb};
-use ibi_store::{Journal, KeepError, Tree};
+use ibi_store::journal::{
+    JournalEntry, JournalLine, JournalPosition, LinkKind, LinkStatement, LinkStatus, State, Verb,
+};
+use ibi_store::{Journal, OcflTree, StorageError};
 use proptest::prelude::*;
 
 fn folder() -> tempfile::TempDir {
     let data = tempfile::tempdir().unwrap();
-    Tree::start(data.path(), "").unwrap();
+    OcflTree::start(data.path(), "").unwrap();
     Journal::start(data.path()).unwrap();
     data
 }
 
-fn entry(change: u64, batch: u64, note: &str) -> Entry {
-    Entry {
+fn entry(change: u64, batch: u64, note: &str) -> JournalEntry {
+    JournalEntry {
         change,
         batch,
         time: "2026-11-15T23:22:14Z".to_owned(),
@@ -29,7 +32,9 @@ fn entry(change: u64, batch: u64, note: &str) -> Entry {
         state: State::Original,
         epoch: 1,
         by: "a name".to_owned(),
+        owner: Some("5eed0123456789ab".to_owned()),
         source: None,
+        source_state: Some(State::Copy),
         to: None,
         past: None,
         key: Some("table:1".to_owned()),
@@ -57,10 +62,14 @@ fn link(note: &str) -> LinkStatement {
         archive: Some("test/b/2026/01.01.00.00".to_owned()),
         decided_by: Some("test/c/2026/01.01.00.00".to_owned()),
         receipt: Some("00".to_owned()),
+        told_with: Some("test/a/2026/01.01.00.02".to_owned()),
     }
 }
 
-fn read(data: &Path, from: Position) -> Result<(Vec<Told>, ibi_store::journal::Reading), KeepError> {
+fn read(
+    data: &Path,
+    from: JournalPosition,
+) -> Result<(Vec<JournalLine>, ibi_store::journal::JournalReadSummary), StorageError> {
     let mut told = Vec::new();
     let reading = Journal::read(data, from, &mut |line| {
         told.push(line);
@@ -70,32 +79,32 @@ fn read(data: &Path, from: Position) -> Result<(Vec<Told>, ibi_store::journal::R
 }
 
 fn open(data: &Path) -> Journal {
-    Journal::open(data, &read(data, Position::START).unwrap().1).unwrap()
+    Journal::open(data, &read(data, JournalPosition::START).unwrap().1).unwrap()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_appended_is_read_again(notes in prop::collection::vec(".{0,20}|[ %=\n\t\u{85}]{0,5}", 1..6)) {
+    fn appended_lines_are_read_back(notes in prop::collection::vec(".{0,20}|[ %=\n\t\u{85}]{0,5}", 1..6)) {
         let data = folder();
         let mut journal = open(data.path());
         let mut all = Vec::new();
         for (at, note) in notes.iter().enumerate() {
             let change = at as u64 + 1;
             let other = Some(note.clone());
-            let entry = Entry { source: other.clone(), to: other.clone(), past: other, by: note.clone(), ..entry(change, change, note) };
+            let entry = JournalEntry { source: other.clone(), to: other.clone(), past: other, by: note.clone(), ..entry(change, change, note) };
             journal.append(std::slice::from_ref(&entry)).unwrap();
-            all.push(Told::Entry(Box::new(entry)));
+            all.push(JournalLine::Entry(Box::new(entry)));
         }
-        let (told, reading) = read(data.path(), Position::START).unwrap();
+        let (told, reading) = read(data.path(), JournalPosition::START).unwrap();
         prop_assert_eq!(&told, &all);
         prop_assert_eq!(reading.end, journal.end());
     }
 
-    /// A write that was cut off anywhere leaves the lines before it, and the next write goes on from there.
+    /// A write torn at any byte leaves the lines before it, and the next write continues there.
     #[test]
-    fn a_line_that_was_cut_off_is_gone(cut in 1_usize..200, garbage in prop::collection::vec(any::<u8>(), 0..20)) {
+    fn a_torn_line_is_dropped(cut in 1_usize..200, garbage in prop_oneof![prop::collection::vec(11..=u8::MAX, 0..20), prop::collection::vec(Just(0), 1100)]) {
         let data = folder();
         let mut journal = open(data.path());
         journal.append(&[entry(1, 1, "first")]).unwrap();
@@ -107,12 +116,12 @@ proptest! {
         bytes.truncate(bytes.len().saturating_sub(cut).max(before.place as usize));
         bytes.extend(garbage);
         fs::write(&path, bytes).unwrap();
-        let (told, reading) = read(data.path(), Position::START).unwrap();
+        let (told, reading) = read(data.path(), JournalPosition::START).unwrap();
         prop_assert_eq!(told.len(), 1);
         prop_assert_eq!(reading.end, before);
         let mut journal = Journal::open(data.path(), &reading).unwrap();
         journal.append(&[entry(2, 2, "again")]).unwrap();
-        prop_assert_eq!(read(data.path(), Position::START).unwrap().0.len(), 2);
+        prop_assert_eq!(read(data.path(), JournalPosition::START).unwrap().0.len(), 2);
     }
 }
 
@@ -125,48 +134,89 @@ fn damage_before_a_later_batch_is_not_taken_for_a_cut() {
     let path = data.path().join("journal");
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, whole.replace("second", "sec0nd")).unwrap();
-    assert!(matches!(read(data.path(), Position::START), Err(KeepError::DamagedJournal { line: 2, .. })));
-    // In the last batch, it may be a write whose pages came to the disk out of order.
+    assert!(matches!(
+        read(data.path(), JournalPosition::START),
+        Err(StorageError::DamagedJournal { line: 2, .. })
+    ));
+    // A last line with its newline was written completely: it may have been acknowledged.
     fs::write(&path, whole.replace("third", "th1rd")).unwrap();
-    assert_eq!(read(data.path(), Position::START).unwrap().0.len(), 2);
-    // Lines that are gone from the middle are damage too.
+    assert!(matches!(
+        read(data.path(), JournalPosition::START),
+        Err(StorageError::DamagedJournal { line: 3, .. })
+    ));
+    // Pages of the last write that did not reach the disk read as zeros.
+    let zeros = "\0".repeat(512);
+    let start = whole.find("3 2026").unwrap();
+    let hole = start.next_multiple_of(512);
+    let mut torn = whole.clone();
+    torn.replace_range(start.., &format!("{}{zeros}{}", "x".repeat(hole - start), "the rest\n"));
+    fs::write(&path, torn).unwrap();
+    assert_eq!(read(data.path(), JournalPosition::START).unwrap().0.len(), 2);
+    // Lines missing in the middle are damage too.
     let without: String =
         whole.lines().filter(|line| !line.contains("second")).map(|line| format!("{line}\n")).collect();
     fs::write(&path, without).unwrap();
-    assert!(matches!(read(data.path(), Position::START), Err(KeepError::DamagedJournal { .. })));
+    assert!(matches!(read(data.path(), JournalPosition::START), Err(StorageError::DamagedJournal { .. })));
+}
+
+/// Clause 2.3: a flipped bit in any byte of any line never loses lines silently.
+#[test]
+fn no_flipped_bit_is_taken_for_a_cut() {
+    let data = folder();
+    let mut journal = open(data.path());
+    journal.append(&[entry(1, 1, "first"), entry(2, 1, "Second *")]).unwrap();
+    journal.append(&[entry(3, 3, "third"), entry(4, 3, "Last Joker")]).unwrap();
+    let path = data.path().join("journal");
+    let whole = fs::read(&path).unwrap();
+    let title = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for at in 0..whole.len() {
+        for bit in [0, at % 8, 5, 6] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << bit;
+            fs::write(&path, &damaged).unwrap();
+            let read = read(data.path(), JournalPosition::START);
+            match read {
+                // The title of an older format differs in one bit.
+                Ok((lines, _)) => assert!(at < title && lines.len() == 4, "byte {at}, bit {bit}"),
+                Err(StorageError::DamagedJournal { .. }) => {}
+                Err(StorageError::NewerFormat { .. }) => assert!(at < title),
+                Err(error) => panic!("byte {at}, bit {bit}: {error}"),
+            }
+        }
+    }
 }
 
 #[test]
-fn the_last_batch_is_what_may_be_void_and_void_lines_say_so() {
+fn the_last_batch_may_be_void_and_void_lines_are_recorded() {
     let data = folder();
     let mut journal = open(data.path());
     journal.append(&[entry(1, 1, "first")]).unwrap();
     journal.append(&[entry(2, 2, "second"), entry(3, 2, "third")]).unwrap();
-    let (_, reading) = read(data.path(), Position::START).unwrap();
+    let (_, reading) = read(data.path(), JournalPosition::START).unwrap();
     let changes: Vec<u64> = reading.last_batch.iter().map(|entry| entry.change).collect();
     assert_eq!(changes, [2, 3]);
     journal.void("2026-11-15T23:22:14Z", &BTreeSet::from([3])).unwrap();
-    let (told, reading) = read(data.path(), Position::START).unwrap();
-    assert_eq!(told.last(), Some(&Told::Void(vec![3])));
+    let (told, reading) = read(data.path(), JournalPosition::START).unwrap();
+    assert_eq!(told.last(), Some(&JournalLine::Void(vec![3])));
     let changes: Vec<u64> = reading.last_batch.iter().map(|entry| entry.change).collect();
     assert_eq!(changes, [2]);
 }
 
 #[test]
-fn a_journal_can_be_followed_from_any_line() {
+fn a_journal_can_be_read_from_any_line() {
     let data = folder();
     let mut journal = open(data.path());
     journal.append(&[entry(1, 1, "first")]).unwrap();
     let place = journal.end();
     journal.append(&[entry(2, 2, "second")]).unwrap();
     let (told, _) = read(data.path(), place).unwrap();
-    assert_eq!(told, [Told::Entry(Box::new(entry(2, 2, "second")))]);
+    assert_eq!(told, [JournalLine::Entry(Box::new(entry(2, 2, "second")))]);
     fs::write(data.path().join("journal"), "ibi journal, format 1\n").unwrap();
-    assert!(matches!(read(data.path(), place), Err(KeepError::JournalBehind { .. })));
-    fs::write(data.path().join("journal"), "ibi journal, format 4\n").unwrap();
-    assert!(matches!(read(data.path(), Position::START), Err(KeepError::NewerFormat { .. })));
+    assert!(matches!(read(data.path(), place), Err(StorageError::JournalBehind { .. })));
+    fs::write(data.path().join("journal"), "ibi journal, format 6\n").unwrap();
+    assert!(matches!(read(data.path(), JournalPosition::START), Err(StorageError::NewerFormat { .. })));
     fs::remove_file(data.path().join("journal")).unwrap();
-    assert!(matches!(read(data.path(), Position::START), Err(KeepError::NoJournal { .. })));
+    assert!(matches!(read(data.path(), JournalPosition::START), Err(StorageError::NoJournal { .. })));
 }
 
 fn sample(name: &str) -> tempfile::TempDir {
@@ -176,10 +226,10 @@ fn sample(name: &str) -> tempfile::TempDir {
     data
 }
 
-fn verbs(told: &[Told]) -> Vec<&str> {
+fn verbs(told: &[JournalLine]) -> Vec<&str> {
     let names = told.iter().map(|line| match line {
-        Told::Entry(entry) => entry.verb.name(),
-        Told::Void(_) => "void",
+        JournalLine::Entry(entry) => entry.verb.name(),
+        JournalLine::Void(_) => "void",
     });
     names.collect()
 }
@@ -187,38 +237,71 @@ fn verbs(told: &[Told]) -> Vec<&str> {
 #[test]
 fn the_frozen_sample_of_format_1_is_still_read_and_gets_the_title_of_today() {
     let data = sample("journal-1");
-    let (told, reading) = read(data.path(), Position::START).unwrap();
+    let (told, reading) = read(data.path(), JournalPosition::START).unwrap();
     assert_eq!(verbs(&told), ["deposit", "deposit", "deposit", "void", "update", "remove", "declare"]);
     assert_eq!(reading.end.next, 8);
     let journal = Journal::open(data.path(), &reading).unwrap();
-    assert!(journal.is_older());
-    journal.renew_title().unwrap();
-    assert!(!journal.is_older());
+    assert!(journal.has_older_title() && journal.is_older_than_links());
+    journal.write_current_title().unwrap();
+    assert!(!journal.has_older_title());
     let text = fs::read_to_string(data.path().join("journal")).unwrap();
-    assert!(text.starts_with("ibi journal, format 3\n"), "older programs refuse it as newer");
-    assert_eq!(read(data.path(), Position::START).unwrap().0, told, "and nothing else differs");
+    assert!(text.starts_with("ibi journal, format 5\n"), "older programs refuse it as newer");
+    assert_eq!(read(data.path(), JournalPosition::START).unwrap().0, told, "and nothing else differs");
 }
 
 #[test]
 fn the_frozen_sample_of_format_2_is_still_read() {
     let data = sample("journal-2");
-    let (told, _) = read(data.path(), Position::START).unwrap();
+    let (told, _) = read(data.path(), JournalPosition::START).unwrap();
     assert_eq!(verbs(&told), ["copy", "refresh", "accept", "repair", "grant", "given", "drop"]);
-    let Told::Entry(copy) = &told[0] else { panic!("{told:?}") };
+    let JournalLine::Entry(copy) = &told[0] else { panic!("{told:?}") };
     assert_eq!(copy.source.as_deref(), Some("http://archive.inpe.br"));
     assert!(copy.past.as_deref().is_some_and(|past| past.contains("deposit")));
-    let Told::Entry(grant) = &told[4] else { panic!("{told:?}") };
+    let JournalLine::Entry(grant) = &told[4] else { panic!("{told:?}") };
     assert_eq!((grant.to.as_deref(), grant.epoch), (Some("http://archive.library.org.br:8080"), 3));
 }
 
 #[test]
 fn the_frozen_sample_of_format_3_is_still_read() {
     let data = sample("journal-3");
-    let (told, _) = read(data.path(), Position::START).unwrap();
+    let (told, _) = read(data.path(), JournalPosition::START).unwrap();
     assert_eq!(verbs(&told), ["deposit", "deposit", "link"]);
-    let Told::Entry(entry) = &told[2] else { panic!("{told:?}") };
+    let JournalLine::Entry(entry) = &told[2] else { panic!("{told:?}") };
     assert_eq!(entry.depends_on, Some(2));
     let [link] = &entry.links[..] else { panic!("{entry:?}") };
     assert_eq!((link.kind, link.status, link.counter), (LinkKind::Edition, LinkStatus::Accepted, 1));
     assert_eq!(link.newer_language.as_deref(), Some("en"));
+}
+
+/// Items are owned by ids, not by names.
+#[test]
+fn the_frozen_sample_of_format_4_is_still_read() {
+    let data = sample("journal-4");
+    let (told, reading) = read(data.path(), JournalPosition::START).unwrap();
+    let owners = told.iter().map(|line| match line {
+        JournalLine::Entry(entry) => (entry.by.as_str(), entry.owner.as_deref()),
+        JournalLine::Void(_) => panic!("{line:?}"),
+    });
+    let expected = [
+        ("root", Some("operator")),
+        ("Ana Maria", Some("5eed0123456789ab")),
+        ("Ana Maria", Some("5eed0123456789ab")),
+        ("root", None),
+    ];
+    assert_eq!(owners.collect::<Vec<_>>(), expected);
+    let older = Journal::open(data.path(), &reading).unwrap();
+    assert!(older.has_older_title() && !older.is_older_than_links());
+}
+
+/// The state that a Copy's source reported, and unconfirmed statements.
+#[test]
+fn the_frozen_sample_of_format_5_is_still_read() {
+    let data = sample("journal-5");
+    let (told, reading) = read(data.path(), JournalPosition::START).unwrap();
+    let [JournalLine::Entry(first), JournalLine::Entry(second)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((first.source_state, second.source_state), (Some(State::Original), Some(State::Copy)));
+    let [link] = &second.links[..] else { panic!("{second:?}") };
+    assert_eq!(link.told_with.as_deref(), Some("inpe.br/smp/2026/11.17.09.02"));
+    let journal = Journal::open(data.path(), &reading).unwrap();
+    assert!(!journal.has_older_title() && !journal.is_older_than_links());
 }

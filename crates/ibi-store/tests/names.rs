@@ -1,8 +1,8 @@
-//! Names of files: any bytes come back as they were, and names on disk suit every filesystem.
+//! File names: any bytes round-trip, and names on disk suit every filesystem.
 
 use std::collections::HashSet;
 
-use ibi_store::ocfl::{BadName, ContentNames, LONGEST_NAME, logical, raw};
+use ibi_store::ocfl::{ContentNames, MAX_NAME_BYTES, OcflNameError, decode_logical_path, logical_path};
 use proptest::prelude::*;
 
 fn name() -> impl Strategy<Value = Vec<u8>> {
@@ -12,20 +12,21 @@ fn name() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_come_back(parts in prop::collection::vec(name(), 1..5)) {
+    fn any_bytes_round_trip(parts in prop::collection::vec(name(), 1..5)) {
         let path = parts.join(&b'/');
-        let text = logical(&path).unwrap();
-        prop_assert_eq!(raw(&text), path);
+        let text = logical_path(&path).unwrap();
+        prop_assert_eq!(decode_logical_path(&text), path);
         prop_assert!(!text.chars().any(char::is_control));
         prop_assert!(text.split('/').all(|part| !matches!(part, "" | "." | "..")));
     }
 
     #[test]
     fn reading_never_panics(text in ".*") {
-        raw(&text);
+        decode_logical_path(&text);
     }
 
-    /// Whatever the names, those on disk differ by more than case or composition, and none is too long or reserved.
+    /// Names on disk always differ by more than case or composition, and none is too long or
+    /// reserved.
     #[test]
     fn names_on_disk_suit_every_filesystem(paths in prop::collection::hash_set("doc/[aA%éE\u{301}:. ]{1,6}(/[aAb]{1,2})?", 1..20)) {
         let mut names = ContentNames::default();
@@ -37,7 +38,7 @@ proptest! {
             let name = names.name(&path);
             prop_assert!(name.starts_with("doc/"));
             prop_assert!(!name.contains([':', '<', '>', '"', '|', '?', '*', '\\']), "{}", name);
-            prop_assert!(name.split('/').all(|part| part.len() <= LONGEST_NAME && !part.ends_with(['.', ' '])));
+            prop_assert!(name.split('/').all(|part| part.len() <= MAX_NAME_BYTES && !part.ends_with(['.', ' '])));
             use unicode_normalization::UnicodeNormalization as _;
             let folded: String = name.nfc().flat_map(char::to_lowercase).collect();
             prop_assert!(seen.insert(folded), "{} twice", name);
@@ -46,29 +47,29 @@ proptest! {
 }
 
 #[test]
-fn names_that_lead_elsewhere_are_refused() {
+fn path_traversal_is_refused() {
     for (path, error) in [
-        (&b"a/../b"[..], BadName::Dots),
-        (b"..", BadName::Dots),
-        (b"./a", BadName::Dots),
-        (b"/etc/passwd", BadName::Empty),
-        (b"a//b", BadName::Empty),
-        (b"a/", BadName::Empty),
-        (b"", BadName::Empty),
-        (b"a\0b", BadName::Nul),
+        (&b"a/../b"[..], OcflNameError::Dots),
+        (b"..", OcflNameError::Dots),
+        (b"./a", OcflNameError::Dots),
+        (b"/etc/passwd", OcflNameError::Empty),
+        (b"a//b", OcflNameError::Empty),
+        (b"a/", OcflNameError::Empty),
+        (b"", OcflNameError::Empty),
+        (b"a\0b", OcflNameError::Nul),
     ] {
-        assert_eq!(logical(path), Err(error), "{}", path.escape_ascii());
+        assert_eq!(logical_path(path), Err(error), "{}", path.escape_ascii());
     }
-    assert_eq!(logical(&[b'a'; 256]), Err(BadName::Long));
-    assert!(logical(&[b'a'; 255]).is_ok());
-    assert_eq!(logical(&vec![b'/'; 3000]), Err(BadName::Long));
+    assert_eq!(logical_path(&[b'a'; 256]), Err(OcflNameError::Long));
+    assert!(logical_path(&[b'a'; 255]).is_ok());
+    assert_eq!(logical_path(&vec![b'/'; 3000]), Err(OcflNameError::Long));
 }
 
 #[test]
-fn what_a_name_looks_like() {
-    assert_eq!(logical("relatório final.pdf".as_bytes()).unwrap(), "relatório final.pdf");
-    assert_eq!(logical(b"relat\xf3rio.pdf").unwrap(), "relat%F3rio.pdf");
-    assert_eq!(logical(b"100%\n.txt").unwrap(), "100%25%0A.txt");
+fn examples_of_encoded_names() {
+    assert_eq!(logical_path("relatório final.pdf".as_bytes()).unwrap(), "relatório final.pdf");
+    assert_eq!(logical_path(b"relat\xf3rio.pdf").unwrap(), "relat%F3rio.pdf");
+    assert_eq!(logical_path(b"100%\n.txt").unwrap(), "100%25%0A.txt");
     let mut names = ContentNames::default();
     assert_eq!(names.name("doc/Read me.txt"), "doc/Read me.txt");
     assert_eq!(names.name("doc/sub/CON.txt"), "doc/%~fe2d1a75cf766e861df30f982a868a13");

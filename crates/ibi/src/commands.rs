@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one file each.
 
 mod archive;
 mod backup;
@@ -8,72 +8,89 @@ mod id;
 mod man;
 mod mint;
 mod minter;
+mod quotas;
 mod resolver;
 mod serve;
-mod serving;
+mod server_setup;
 
-use crate::cli::archive::Archive;
-use crate::cli::resolver::{Resolver, Token as ResolverToken};
-use crate::cli::serve::Token;
-use crate::cli::{Command, Id, Minter};
-use crate::exit::{Answer, Failure};
+use crate::cli::archive::ArchiveCommand;
+use crate::cli::resolver::{ResolverCommand, ResolverTokenCommand as ResolverToken};
+use crate::cli::serve::TokenCommand;
+use crate::cli::{CliCommand, IdCommand, MinterCommand};
+use crate::exit::{CommandError, CommandOutcome};
 
 /// Runs a command.
-pub(crate) fn run(command: Command) -> Result<Answer, Failure> {
+pub(crate) fn run(command: CliCommand) -> Result<CommandOutcome, CommandError> {
     match command {
-        Command::Id(Id::Parse(command)) => id::parse::run(command),
-        Command::Id(Id::Equal(command)) => id::equal::run(&command),
-        Command::Id(Id::Encode(command)) => id::encode::run(&command),
-        Command::Id(Id::Distribute(command)) => id::distribute::run(&command),
-        Command::Minter(Minter::Init(command)) => minter::init(&command),
-        Command::Minter(Minter::Show(command)) => minter::show(&command),
-        Command::Minter(Minter::Set(command)) => minter::set(&command),
-        Command::Minter(Minter::Recover(command)) => minter::recover(&command),
-        Command::Mint(command) => mint::run(&command),
-        Command::Archive(Archive::Init(command)) => archive::init::run(&command),
-        Command::Archive(Archive::Settings(command)) => archive::settings::run(&command),
-        Command::Archive(Archive::Import(command)) => archive::import::run(&command),
-        Command::Archive(Archive::PlainTree(command)) => archive::plain_tree::run(&command),
-        Command::Archive(Archive::Deposit(command)) => archive::deposit::run(*command),
-        Command::Archive(Archive::Update(command)) => archive::update::run(*command),
-        Command::Archive(Archive::Show(command)) => archive::show::run(&command),
-        Command::Archive(Archive::List(command)) => archive::list::run(&command),
-        Command::Archive(Archive::Remove(command)) => archive::remove::run(&command),
-        Command::Archive(Archive::Purge(command)) => archive::purge::run(&command),
-        Command::Archive(Archive::Copy(command)) => archive::copy::copy(&command),
-        Command::Archive(Archive::Refresh(command)) => archive::copy::refresh(&command),
-        Command::Archive(Archive::Transfer(command)) => archive::transfer::transfer(&command),
-        Command::Archive(Archive::Drop(command)) => archive::transfer::drop_copy(&command),
-        Command::Archive(Archive::Links(command)) => archive::links::run(&command),
-        Command::Archive(Archive::Export(command)) => archive::export::run(&command),
-        Command::Archive(Archive::Audit(command)) => archive::audit::run(&command),
-        Command::Archive(Archive::Rebuild(command)) => archive::rebuild::run(&command),
-        Command::Archive(Archive::Confirm(command)) => backup::confirm(&command),
-        Command::Archive(Archive::Serve(command)) => archive::serve::run(&command),
-        Command::Archive(Archive::Token(Token::Create(command))) => archive::token::create(&command),
-        Command::Archive(Archive::Token(Token::List(command))) => archive::token::list(&command),
-        Command::Archive(Archive::Token(Token::Revoke(command))) => archive::token::revoke(&command),
-        Command::Archive(Archive::Stats(command)) => archive::stats::run(&command),
-        Command::Resolver(Resolver::Init(command)) => resolver::archives::init(&command),
-        Command::Resolver(Resolver::Register(command)) => resolver::archives::register(&command),
-        Command::Resolver(Resolver::Retire(command)) => resolver::archives::retire(&command),
-        Command::Resolver(Resolver::Archives(command)) => resolver::archives::list(&command),
-        Command::Resolver(Resolver::Serve(command)) => resolver::serve::run(&command),
-        Command::Resolver(Resolver::Alerts(command)) => resolver::alerts::run(&command),
-        Command::Resolver(Resolver::Resolve(command)) => resolver::resolve::run(&command),
-        Command::Resolver(Resolver::Export(command)) => resolver::registry::export(&command),
-        Command::Resolver(Resolver::Import(command)) => resolver::registry::import(&command),
-        Command::Resolver(Resolver::Token(ResolverToken::Create(command))) => {
+        CliCommand::Id(IdCommand::Parse(command)) => id::parse::run(command),
+        CliCommand::Id(IdCommand::Equal(command)) => id::equal::run(&command),
+        CliCommand::Id(IdCommand::Encode(command)) => id::encode::run(&command),
+        CliCommand::Id(IdCommand::Distribute(command)) => id::distribute::run(&command),
+        CliCommand::Minter(MinterCommand::Init(command)) => minter::init(&command),
+        CliCommand::Minter(MinterCommand::Show(command)) => minter::show(&command),
+        CliCommand::Minter(MinterCommand::Set(command)) => minter::set(&command),
+        CliCommand::Minter(MinterCommand::Recover(command)) => minter::recover(&command),
+        CliCommand::Mint(command) => mint::run(&command),
+        CliCommand::Archive(ArchiveCommand::Init(command)) => archive::init::run(&command),
+        CliCommand::Archive(ArchiveCommand::Settings(command)) => archive::settings::run(&command),
+        CliCommand::Archive(ArchiveCommand::Import(command)) => archive::import::run(&command),
+        CliCommand::Archive(ArchiveCommand::PlainTree(command)) => archive::plain_tree::run(&command),
+        CliCommand::Archive(ArchiveCommand::Deposit(command)) => archive::deposit::run(*command),
+        CliCommand::Archive(ArchiveCommand::Update(command)) => archive::update::run(*command),
+        CliCommand::Archive(ArchiveCommand::Show(command)) => archive::show::run(&command),
+        CliCommand::Archive(ArchiveCommand::List(command)) => archive::list::run(&command),
+        CliCommand::Archive(ArchiveCommand::Remove(command)) => archive::remove::run(&command),
+        CliCommand::Archive(ArchiveCommand::Purge(command)) => archive::purge::run(&command),
+        CliCommand::Archive(ArchiveCommand::Copy(command)) => archive::copy::copy(&command),
+        CliCommand::Archive(ArchiveCommand::Refresh(command)) => archive::copy::refresh(&command),
+        CliCommand::Archive(ArchiveCommand::Transfer(command)) => archive::transfer::transfer(&command),
+        CliCommand::Archive(ArchiveCommand::Drop(command)) => archive::transfer::drop_copy(&command),
+        CliCommand::Archive(ArchiveCommand::Givers(command)) => archive::givers::run(&command),
+        CliCommand::Archive(ArchiveCommand::Links(command)) => archive::links::run(&command),
+        CliCommand::Archive(ArchiveCommand::Export(command)) => archive::export::run(&command),
+        CliCommand::Archive(ArchiveCommand::Audit(command)) => archive::audit::run(&command),
+        CliCommand::Archive(ArchiveCommand::Rebuild(command)) => archive::rebuild::run(&command),
+        CliCommand::Archive(ArchiveCommand::Salvage(command)) => archive::salvage::run(&command),
+        CliCommand::Archive(ArchiveCommand::Confirm(command)) => backup::confirm(&command),
+        CliCommand::Archive(ArchiveCommand::Serve(command)) => archive::serve::run(&command),
+        CliCommand::Archive(ArchiveCommand::Token(TokenCommand::Create(command))) => {
+            archive::token::create(&command)
+        }
+        CliCommand::Archive(ArchiveCommand::Token(TokenCommand::List(command))) => {
+            archive::token::list(&command)
+        }
+        CliCommand::Archive(ArchiveCommand::Token(TokenCommand::Set(command))) => {
+            archive::token::set(&command)
+        }
+        CliCommand::Archive(ArchiveCommand::Token(TokenCommand::Renew(command))) => {
+            archive::token::renew(&command)
+        }
+        CliCommand::Archive(ArchiveCommand::Token(TokenCommand::Revoke(command))) => {
+            archive::token::revoke(&command)
+        }
+        CliCommand::Archive(ArchiveCommand::Stats(command)) => archive::stats::run(&command),
+        CliCommand::Resolver(ResolverCommand::Init(command)) => resolver::archives::init(&command),
+        CliCommand::Resolver(ResolverCommand::Register(command)) => resolver::archives::register(&command),
+        CliCommand::Resolver(ResolverCommand::Retire(command)) => resolver::archives::retire(&command),
+        CliCommand::Resolver(ResolverCommand::Archives(command)) => resolver::archives::list(&command),
+        CliCommand::Resolver(ResolverCommand::Serve(command)) => resolver::serve::run(&command),
+        CliCommand::Resolver(ResolverCommand::Alerts(command)) => resolver::alerts::run(&command),
+        CliCommand::Resolver(ResolverCommand::Resolve(command)) => resolver::resolve::run(&command),
+        CliCommand::Resolver(ResolverCommand::Export(command)) => resolver::registry::export(&command),
+        CliCommand::Resolver(ResolverCommand::Import(command)) => resolver::registry::import(&command),
+        CliCommand::Resolver(ResolverCommand::Token(ResolverToken::Create(command))) => {
             resolver::token::create(&command)
         }
-        Command::Resolver(Resolver::Token(ResolverToken::List(command))) => resolver::token::list(&command),
-        Command::Resolver(Resolver::Token(ResolverToken::Revoke(command))) => {
+        CliCommand::Resolver(ResolverCommand::Token(ResolverToken::List(command))) => {
+            resolver::token::list(&command)
+        }
+        CliCommand::Resolver(ResolverCommand::Token(ResolverToken::Revoke(command))) => {
             resolver::token::revoke(&command)
         }
-        Command::Serve(command) => serve::run(&command),
-        Command::Backup(command) => backup::backup(&command),
-        Command::Restore(command) => backup::restore(&command),
-        Command::Completions { shell } => completions::run(shell),
-        Command::Man { dir } => man::run(dir),
+        CliCommand::Serve(command) => serve::run(&command),
+        CliCommand::Backup(command) => backup::backup(&command),
+        CliCommand::Restore(command) => backup::restore(&command),
+        CliCommand::Completions { shell } => completions::run(shell),
+        CliCommand::Man { dir } => man::run(dir),
     }
 }

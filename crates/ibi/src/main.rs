@@ -1,19 +1,23 @@
 //! `ibi`: persistent identifiers without a registrar.
 //!
-//! [`cli`] defines every command once: help, shell completions and man pages come from it. Each command has one
-//! file under [`commands`]; what they know about identifiers is in the crate `ibi-id`. Data goes to standard
-//! output, talk to standard error, and [`exit`] says what the exit status means.
+//! [`cli`] defines every command once: help, shell completions and manual pages are generated from
+//! it. Each command has one file under [`commands`]; the rules of identifiers are in the crate
+//! `ibi-id`. Data goes to standard output, messages to standard error. [`exit`] defines the exit
+//! statuses.
 
 mod cli;
 mod commands;
 mod exit;
 mod io;
+mod shell_hints;
+mod terminal;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// A server gets memory on one thread and gives it back on another, for years: the system's allocator pays for both.
+/// A server allocates on one thread and frees on another for years, which the system's allocator
+/// handles badly.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -11,7 +11,9 @@ mod init;
 pub mod jobs;
 mod kill;
 pub mod links;
+mod plain;
 mod restore;
+mod salvage;
 mod sync;
 mod tally;
 pub mod trial;
@@ -33,6 +35,9 @@ pub fn play(scenario: &str, machine: Machine, rounds: usize) -> Tally {
         "full" => full::full(trial),
         "flips" => flips::flips(trial, rounds),
         "restore" => restore::restore(trial, rounds),
+        "salvage" => salvage::kill(trial, rounds),
+        "plain" => plain::kill(trial, rounds),
+        "plain-power" => plain::power(trial, rounds),
         "clock" => clock::clock(trial, rounds),
         other => panic!("no scenario is named archive-{other}"),
     }

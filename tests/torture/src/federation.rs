@@ -1,6 +1,7 @@
-//! Ten Archives as real processes that copy, refresh, hand over, update, remove and drop at random, killed and stopped
-//! in between: in the end every item has one Original, or tombstones only (clause 2.1). Their items are editions and
-//! translations of one another: persistent URLs lead where they should after every operation (clause 2.4).
+//! Ten Archives as real processes that copy, refresh, hand over, update, remove and drop at random,
+//! killed and stopped in between: in the end every item has one Original, or tombstones only
+//! (clause 2.1). Their items are editions and translations of one another: persistent URLs lead
+//! where they should after every operation (clause 2.4).
 
 mod asking;
 mod count;
@@ -78,7 +79,8 @@ struct Federation {
     over: AtomicBool,
 }
 
-/// Plays so many operations; `planted`: a second Original is declared in the end, which must be found.
+/// Plays so many operations; `planted`: a second Original is declared in the end, which must be
+/// found.
 pub fn play(mut machine: Machine, rounds: usize, planted: bool) -> Count {
     let federation = Federation::new(&mut machine, rounds);
     // All Archives trust each other, and tell each other of links.
@@ -117,13 +119,14 @@ impl Federation {
         let nodes: Vec<Node> =
             (0..ARCHIVES).map(|number| Node::new(machine, &resolver, number, ARCHIVES)).collect();
         resolver.start();
-        // On line before they have links: nobody tells of one to an Archive that cannot be found yet, and waits to try again.
+        // Online before they have links: nobody tells of one to an Archive that cannot be found
+        // yet, and waits to try again.
         std::thread::scope(|scope| {
             for node in &nodes {
                 let others = nodes.iter().filter(|other| other.service != node.service);
                 scope.spawn(|| {
                     others.for_each(|other| drop(node.must(&["archive", "links", "trust", &other.service])));
-                    node.start().expect("it comes on line");
+                    node.start().expect("it comes online");
                 });
             }
         });
@@ -153,7 +156,8 @@ impl Federation {
         self.items[item].lock().expect("nobody failed").path.clone()
     }
 
-    /// Chance of its own for each operation: what is tried depends on the seed alone, whoever tries it.
+    /// Chance of its own for each operation: what is tried depends on the seed alone, whoever tries
+    /// it.
     fn chance(&self, operation: usize) -> Chance {
         Chance(self.seed ^ (operation as u64).wrapping_mul(0x5851_F42D_4C95_7F2D))
     }

@@ -1,5 +1,5 @@
-//! An Original handed over between two Archives, one of which is killed, or loses its network, at any call: never two
-//! Originals, never bytes in fewer places, and it ends by itself.
+//! An Original handed over between two Archives, one of which is killed, or loses its network, at
+//! any call: never two Originals, never bytes in fewer places, and it ends by itself.
 
 mod address;
 mod ending;
@@ -8,7 +8,7 @@ mod links;
 mod pair;
 mod round;
 mod side;
-mod trap;
+pub mod trap;
 mod watch;
 
 use std::sync::Mutex;
@@ -44,7 +44,8 @@ pub fn kill(machine: &Machine, number: usize) -> Figures {
         return figures;
     }
     if hasty {
-        // All over the place, so that something is found soon; and first where what counts becomes durable.
+        // All over the place, so that something is found soon; and first where what counts becomes
+        // durable.
         plans = spread(plans.len(), plans.len()).into_iter().map(|index| plans[index]).collect();
         let calls = figures.calls;
         let is_late = |plan: &Plan| plan.at * 4 > calls[plan.who as usize] * 3 && plan.who != Who::Command;
@@ -89,8 +90,9 @@ fn chance_port() -> usize {
     std::process::id() as usize * 300 % 20_000
 }
 
-/// So many calls of each, spread over all of a hand-over; or all of them, and some more, because no hand-over is just like
-/// another. At a third as many, the network is cut, or who was killed is killed again.
+/// So many calls of each, spread over all of a hand-over; or all of them, and some more, because no
+/// hand-over is just like another. At a third as many, the network is cut, or who was killed is
+/// killed again.
 fn planned(counts: [[u64; 2]; 3], keep: bool, number: usize) -> Vec<Plan> {
     let some = |calls: u64, number: usize| match number < calls as usize {
         true => spread(calls as usize, number),

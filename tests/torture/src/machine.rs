@@ -36,7 +36,8 @@ impl Machine {
                 .find(|path| fs::exists(path).unwrap_or(false))
                 .expect("libfaketime is installed (package faketime)");
         let mut chance = Chance(seed);
-        // Prefixes of this process alone: an unallocated word of a name, and an address of the documentation's.
+        // Prefixes of this process alone: an unallocated word of a name, and an address of the
+        // documentation's.
         let process = u64::from(std::process::id());
         let host = format!("t{:x}-{process}.torture.test", chance.next());
         let ip = format!("192.0.2.{}", (chance.next() + process) % 256);
@@ -55,6 +56,7 @@ impl Machine {
     /// `ibi` with arguments and the data folder, its clock off by some milliseconds.
     pub fn ibi(&self, arguments: &[&str], offset: i64) -> Command {
         let mut command = Command::new(&self.ibi);
+        command.env("IBI_ALLOW_PRIVATE", "yes");
         command.args(arguments).arg("--data").arg(self.data());
         self.set_clock(&mut command, offset);
         command
@@ -70,6 +72,7 @@ impl Machine {
     /// The same under the right clock, without help of a library, in any data folder.
     pub fn at(&self, data: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.ibi);
+        command.env("IBI_ALLOW_PRIVATE", "yes");
         command.args(arguments).arg("--data").arg(data);
         command
     }
@@ -115,7 +118,8 @@ impl Machine {
         from.map(str::to_owned).to_vec()
     }
 
-    /// What this machine remembers of the prefixes: a reboot takes it away, or makes it count for nothing.
+    /// What this machine remembers of the prefixes: a reboot takes it away, or makes it count for
+    /// nothing.
     pub fn forget_claims(&self) {
         for folder in ["/run/lock", "/var/tmp"] {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -142,8 +146,8 @@ fn names_folder_in(claim: &Path, home: &Path) -> bool {
     fs::read_to_string(claim).is_ok_and(|text| text.contains(&format!("folder {hex}")))
 }
 
-/// libfaketime keeps shared memory named after the process; killed, it leaves it behind, and a later process with that
-/// number could not start.
+/// libfaketime keeps shared memory named after the process; killed, it leaves it behind, and a
+/// later process with that number could not start.
 fn sweep() {
     for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -165,7 +169,8 @@ pub fn finish(command: &mut Command) -> Ended {
     }
 }
 
-/// Runs a command and kills it some time after it first printed something, or after `patience` if it never does.
+/// Runs a command and kills it some time after it first printed something, or after `patience` if
+/// it never does.
 pub fn kill_after(command: &mut Command, after: Duration, patience: Duration) -> Ended {
     sweep();
     let mut child = command

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn rule(text: &str) -> Access {
+fn rule(text: &str) -> AccessRule {
     text.parse().unwrap()
 }
 
 fn error(text: &str) -> String {
-    text.parse::<Access>().unwrap_err().to_string()
+    text.parse::<AccessRule>().unwrap_err().to_string()
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -116,27 +116,31 @@ fn there_are_64_ranges_at_most() {
 fn json_has_the_text_and_checks_it() {
     let access = rule("ip:192.0.2.0/24");
     assert_eq!(serde_json::to_string(&access).unwrap(), r#""ip:192.0.2.0/24""#);
-    assert_eq!(serde_json::from_str::<Access>(r#""ip:192.0.2.0/24""#).unwrap(), access);
-    assert!(serde_json::from_str::<Access>(r#""ip:192.0.2.1/24""#).is_err());
+    assert_eq!(serde_json::from_str::<AccessRule>(r#""ip:192.0.2.0/24""#).unwrap(), access);
+    assert!(serde_json::from_str::<AccessRule>(r#""ip:192.0.2.1/24""#).is_err());
 }
 
 prop_compose! {
-    fn a_range()(four in any::<Option<u32>>(), six in any::<u128>(), prefix in 0..=128_u8) -> Range {
+    fn a_range()(four in any::<Option<u32>>(), six in any::<u128>(), prefix in 0..=128_u8) -> AddressRange {
         match four {
             Some(bits) => {
                 let prefix = prefix % 33;
-                Range { first: first_of(IpAddr::V4(Ipv4Addr::from_bits(bits)), prefix), prefix }
+                AddressRange { first: network_address(IpAddr::V4(Ipv4Addr::from_bits(bits)), prefix), prefix }
             }
-            None => Range { first: first_of(IpAddr::V6(Ipv6Addr::from_bits(six)), prefix), prefix },
+            None => AddressRange { first: network_address(IpAddr::V6(Ipv6Addr::from_bits(six)), prefix), prefix },
         }
     }
 }
 
-fn an_access() -> impl Strategy<Value = Access> {
+fn an_access() -> impl Strategy<Value = AccessRule> {
     let date = (1..=9999_u16, 1..=12_u8, 1..=31_u8).prop_map(|(year, month, day)| {
-        Access::Until(Date { year, month, day: day.min(days_in(year, month)) })
+        AccessRule::Until(CalendarDate { year, month, day: day.min(days_in(year, month)) })
     });
-    prop_oneof![Just(Access::Public), prop::collection::vec(a_range(), 1..=64).prop_map(Access::Ip), date]
+    prop_oneof![
+        Just(AccessRule::Public),
+        prop::collection::vec(a_range(), 1..=64).prop_map(AccessRule::Ip),
+        date
+    ]
 }
 
 proptest! {
@@ -147,7 +151,7 @@ proptest! {
 
     #[test]
     fn what_is_read_is_written_so_that_it_reads_the_same(text in "\\PC*|(ip|until):[0-9a-f.:,/-]{0,20}") {
-        if let Ok(access) = text.parse::<Access>() {
+        if let Ok(access) = text.parse::<AccessRule>() {
             prop_assert_eq!(access.to_string().parse(), Ok(access));
         }
     }
@@ -173,13 +177,13 @@ proptest! {
 
     #[test]
     fn days_follow_each_other(year in 1..9999_u16, month in 1..=12_u8, day in 1..=31_u8) {
-        let date = Date { year, month, day: day.min(days_in(year, month)) };
+        let date = CalendarDate { year, month, day: day.min(days_in(year, month)) };
         let next = if date.day < days_in(year, month) {
-            Date { day: date.day + 1, ..date }
+            CalendarDate { day: date.day + 1, ..date }
         } else if month < 12 {
-            Date { year, month: month + 1, day: 1 }
+            CalendarDate { year, month: month + 1, day: 1 }
         } else {
-            Date { year: year + 1, month: 1, day: 1 }
+            CalendarDate { year: year + 1, month: 1, day: 1 }
         };
         prop_assert_eq!(date.unix_seconds() + 86_400, next.unix_seconds());
     }

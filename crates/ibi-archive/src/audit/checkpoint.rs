@@ -1,4 +1,4 @@
-//! How far an audit has come, kept in the data folder: `service/audit.json`.
+//! Progress of an audit, saved in the data folder: `service/audit.json`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::ArchiveError;
-use crate::audit::{Finding, Wrong};
+use crate::audit::{AuditFinding, FixityFault};
 
-/// So many bytes may be read again after an interruption.
-const OFTEN: u64 = 64 << 20;
-/// So many items, likewise.
-const OFTEN_ITEMS: u64 = 50;
+/// Bytes between checkpoints: at most this many are read again after an interruption.
+const CHECKPOINT_INTERVAL_BYTES: u64 = 64 << 20;
+/// Items between checkpoints.
+const CHECKPOINT_INTERVAL_ITEMS: u64 = 50;
 
 /// An audit, as far as it has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Audit {
+pub struct AuditReport {
     /// When it began.
     pub started: String,
     /// When it ended; nothing if it was interrupted.
@@ -27,26 +27,26 @@ pub struct Audit {
     /// Their bytes.
     pub bytes: u64,
     /// What was found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<AuditFinding>,
     /// The last object that was looked at.
     after: Option<String>,
     #[serde(skip)]
     unsaved: (u64, u64),
 }
 
-impl Audit {
+impl AuditReport {
     pub(super) fn new(started: String) -> Self {
         Self { started, ..Self::default() }
     }
 
     /// How many findings are of a kind.
-    pub fn count(&self, wrong: Wrong) -> usize {
+    pub fn count(&self, wrong: FixityFault) -> usize {
         self.findings.iter().filter(|finding| finding.wrong == wrong).count()
     }
 
     pub(super) fn read(data: &Path) -> Result<Option<Self>, ArchiveError> {
         match fs::read(path(data)) {
-            // One that cannot be read is one that has to begin anew.
+            // An unreadable report means that the audit starts over.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(ArchiveError::io("read", &path(data))(error)),
@@ -57,15 +57,17 @@ impl Audit {
         Ok(Self::read(data)?.filter(|audit| audit.finished.is_none()))
     }
 
-    /// Whether an object was looked at before the interruption: objects come in order, folder by folder.
+    /// Whether an object was looked at before the interruption: objects come in order, folder by
+    /// folder.
     pub(super) fn has_done(&self, object: &str) -> bool {
         self.after.as_deref().is_some_and(|after| object.split('/').le(after.split('/')))
     }
 
-    pub(super) fn done(&mut self, object: &str, data: &Path) -> Result<(), ArchiveError> {
+    pub(super) fn mark_done(&mut self, object: &str, data: &Path) -> Result<(), ArchiveError> {
         self.after = Some(object.to_owned());
         let (items, bytes) = self.unsaved;
-        if self.items >= items + OFTEN_ITEMS || self.bytes >= bytes + OFTEN {
+        if self.items >= items + CHECKPOINT_INTERVAL_ITEMS || self.bytes >= bytes + CHECKPOINT_INTERVAL_BYTES
+        {
             self.save(data)?;
         }
         Ok(())
@@ -78,14 +80,9 @@ impl Audit {
 
     fn save(&mut self, data: &Path) -> Result<(), ArchiveError> {
         self.unsaved = (self.items, self.bytes);
-        let path = path(data);
-        let folder = path.parent().unwrap_or(data);
-        fs::create_dir_all(folder).map_err(ArchiveError::io("create", folder))?;
-        let fresh = path.with_extension("new");
         // Text, numbers and lists: nothing that JSON could refuse.
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        fs::write(&fresh, bytes).map_err(ArchiveError::io("write", &fresh))?;
-        fs::rename(&fresh, &path).map_err(ArchiveError::io("write", &path))
+        Ok(ibi_store::small_file::replace(&path(data), &bytes)?)
     }
 }
 

@@ -1,15 +1,15 @@
-//! Manifests: a checksum and a path a line.
+//! Manifests: one checksum and path per line.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-use super::{BadEntry, BagError, Version, lines};
-use ibi_protocol::shown::shown;
+use super::{BagError, BagVersion, ManifestEntryError, numbered_lines};
+use ibi_protocol::untrusted_text::quote_untrusted;
 
-/// How checksums are computed.
+/// A checksum algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Algorithm {
+pub enum ChecksumAlgorithm {
     /// MD5, in old bags.
     Md5,
     /// SHA-1, in old bags.
@@ -20,31 +20,36 @@ pub enum Algorithm {
     Sha512,
 }
 
-impl Algorithm {
-    const ALL: [Algorithm; 4] = [Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
+impl ChecksumAlgorithm {
+    const ALL: [ChecksumAlgorithm; 4] = [
+        ChecksumAlgorithm::Md5,
+        ChecksumAlgorithm::Sha1,
+        ChecksumAlgorithm::Sha256,
+        ChecksumAlgorithm::Sha512,
+    ];
 
-    /// The name, as the names of manifests have it.
+    /// The name, as in the file names of manifests.
     pub const fn name(self) -> &'static str {
         match self {
-            Algorithm::Md5 => "md5",
-            Algorithm::Sha1 => "sha1",
-            Algorithm::Sha256 => "sha256",
-            Algorithm::Sha512 => "sha512",
+            ChecksumAlgorithm::Md5 => "md5",
+            ChecksumAlgorithm::Sha1 => "sha1",
+            ChecksumAlgorithm::Sha256 => "sha256",
+            ChecksumAlgorithm::Sha512 => "sha512",
         }
     }
 
     /// How many hexadecimal digits a checksum has.
     pub const fn digits(self) -> usize {
         match self {
-            Algorithm::Md5 => 32,
-            Algorithm::Sha1 => 40,
-            Algorithm::Sha256 => 64,
-            Algorithm::Sha512 => 128,
+            ChecksumAlgorithm::Md5 => 32,
+            ChecksumAlgorithm::Sha1 => 40,
+            ChecksumAlgorithm::Sha256 => 64,
+            ChecksumAlgorithm::Sha512 => 128,
         }
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for ChecksumAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -52,10 +57,10 @@ impl fmt::Display for Algorithm {
 
 /// What a manifest lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ManifestKind {
     /// The files below `data/`.
     Payload,
-    /// The others, but for manifests of this kind.
+    /// The other files, except manifests of this kind.
     Tag,
 }
 
@@ -63,69 +68,69 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManifestName {
     /// What it lists.
-    pub kind: Kind,
+    pub kind: ManifestKind,
     /// How its checksums are computed.
-    pub algorithm: Algorithm,
+    pub algorithm: ChecksumAlgorithm,
 }
 
 impl fmt::Display for ManifestName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
-            Kind::Payload => "manifest",
-            Kind::Tag => "tagmanifest",
+            ManifestKind::Payload => "manifest",
+            ManifestKind::Tag => "tagmanifest",
         };
         write!(f, "{kind}-{}.txt", self.algorithm)
     }
 }
 
-/// What a manifest says.
+/// The content of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
+pub struct BagManifest {
     /// Its entries in order.
-    pub entries: Vec<Entry>,
-    /// The first line, from 1, that has the `*` of `md5sum` before the path. RFC 8493 wants the user to be warned of it,
-    /// for strict validators refuse such a bag of version 1.0.
+    pub entries: Vec<ManifestEntry>,
+    /// The first line, from 1, with the `*` of `md5sum` before the path. RFC 8493 asks to warn the
+    /// user, because strict validators refuse such a bag of version 1.0.
     pub starred: Option<usize>,
 }
 
 /// A file that a manifest lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// The checksum, in lower case.
     pub checksum: String,
-    /// The path from the folder of the bag. It leads to nowhere else.
+    /// The path relative to the bag. It never leads out of the bag.
     pub path: String,
-    /// The path that is meant if there is no file at `path`: many programs encode in paths less than 1.0 wants, or more
-    /// than 0.97 has. As safe as the other.
+    /// Fallback if there is no file at `path`: many programs encode less in paths than 1.0
+    /// requires, or more than 0.97 allows. As safe as `path`.
     pub otherwise: Option<String>,
 }
 
 impl ManifestName {
-    /// The manifest that a file in the folder of a bag is by its name; nothing if it is none.
+    /// Recognizes a manifest in the folder of a bag by its file name; `None` if it is not one.
     pub fn of_file(name: &str) -> Result<Option<Self>, BagError> {
         let Some(stem) = name.strip_suffix(".txt") else { return Ok(None) };
         let (kind, algorithm) = match stem.split_once('-') {
-            Some(("manifest", algorithm)) => (Kind::Payload, algorithm),
-            Some(("tagmanifest", algorithm)) => (Kind::Tag, algorithm),
+            Some(("manifest", algorithm)) => (ManifestKind::Payload, algorithm),
+            Some(("tagmanifest", algorithm)) => (ManifestKind::Tag, algorithm),
             _ => return Ok(None),
         };
-        match Algorithm::ALL.into_iter().find(|known| known.name() == algorithm) {
+        match ChecksumAlgorithm::ALL.into_iter().find(|known| known.name() == algorithm) {
             Some(algorithm) => Ok(Some(Self { kind, algorithm })),
-            None => Err(BagError::Algorithm { given: shown(name) }),
+            None => Err(BagError::Algorithm { given: quote_untrusted(name) }),
         }
     }
 
-    /// Reads a manifest of this name. Blank lines, and lines that begin with `#`, are skipped.
-    pub fn read(self, text: &str, version: Version) -> Result<Manifest, BagError> {
+    /// Parses a manifest of this name. Blank lines, and lines that begin with `#`, are skipped.
+    pub fn read(self, text: &str, version: BagVersion) -> Result<BagManifest, BagError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut manifest = Manifest { entries: Vec::new(), starred: None };
+        let mut manifest = BagManifest { entries: Vec::new(), starred: None };
         let mut places: HashMap<String, usize> = HashMap::new();
-        for (number, line) in lines(text) {
+        for (number, line) in numbered_lines(text) {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
             let bad = |what| BagError::Line { manifest: self, line: number, what };
-            let (entry, starred) = self.entry(line, version).map_err(bad)?;
+            let (entry, starred) = self.parse_entry(line, version).map_err(bad)?;
             if starred && manifest.starred.is_none() {
                 manifest.starred = Some(number);
             }
@@ -135,64 +140,72 @@ impl ManifestName {
                     places.insert(entry.path.clone(), manifest.entries.len());
                     manifest.entries.push(entry);
                 }
-                // 0.97 lets a manifest repeat itself, but not contradict itself.
-                Some(known) if version == Version::V0_97 && known.checksum == entry.checksum => {}
-                Some(_) => return Err(bad(BadEntry::Twice { path: shown(&entry.path) })),
+                // 0.97 allows repeated entries, but no contradicting ones.
+                Some(known) if version == BagVersion::V0_97 && known.checksum == entry.checksum => {}
+                Some(_) => return Err(bad(ManifestEntryError::Twice { path: quote_untrusted(&entry.path) })),
             }
         }
         Ok(manifest)
     }
 
-    /// Writes a manifest of this name with these checksums and paths, in this order. What it writes, `read` reads.
+    /// Writes a manifest of this name, in the given order. `read` accepts what it writes.
     pub fn write<'a>(
         self,
-        version: Version,
+        version: BagVersion,
         entries: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<String, BagError> {
         let mut text = String::new();
         for (checksum, path) in entries {
             let start = text.len();
-            text.extend([checksum, "  ", &encoded(path, version)]);
+            text.extend([checksum, "  ", &encode_path(path, version)]);
             let bad = |what| BagError::Entry { manifest: self, what };
-            let (entry, starred) = self.entry(&text[start..], version).map_err(bad)?;
-            // What would be read as something else cannot be written.
+            let (entry, starred) = self.parse_entry(&text[start..], version).map_err(bad)?;
+            // An entry that would be read back differently cannot be written.
             if entry.path != path || starred || text[start..].contains(['\n', '\r']) {
                 let why = "a manifest of this version has no way to write it";
-                return Err(bad(BadEntry::Path { path: shown(path), why }));
+                return Err(bad(ManifestEntryError::Path { path: quote_untrusted(path), why }));
             }
             text.push('\n');
         }
         Ok(text)
     }
 
-    /// Reads a line; also, whether there is a `*` before the path.
-    fn entry(self, line: &str, version: Version) -> Result<(Entry, bool), BadEntry> {
+    /// Parses a line; also returns whether there is a `*` before the path.
+    fn parse_entry(
+        self,
+        line: &str,
+        version: BagVersion,
+    ) -> Result<(ManifestEntry, bool), ManifestEntryError> {
         let digits = self.algorithm.digits();
         let (checksum, rest) = line
             .split_once([' ', '\t'])
             .filter(|(checksum, _)| {
                 checksum.len() == digits && checksum.bytes().all(|c| c.is_ascii_hexdigit())
             })
-            .ok_or_else(|| BadEntry::Shape { given: shown(line), digits })?;
+            .ok_or_else(|| ManifestEntryError::Shape { given: quote_untrusted(line), digits })?;
         let rest = rest.trim_start_matches([' ', '\t']);
         let (written, starred) = rest.strip_prefix('*').map_or((rest, false), |path| (path, true));
-        // As `find` and `md5sum` print paths.
+        // `find` and `md5sum` print paths with this prefix.
         let written = written.strip_prefix("./").unwrap_or(written);
-        if let Some(why) = refusal(written, self.kind) {
-            return Err(BadEntry::Path { path: shown(written), why });
+        if let Some(why) = path_refusal(written, self.kind) {
+            return Err(ManifestEntryError::Path { path: quote_untrusted(written), why });
         }
-        // Decoding brings in no slash, no dot and no drive: the path stays as safe as it is.
+        // Decoding adds no slash, dot or drive, so the decoded path is as safe as the written one.
         let (path, otherwise) = match version {
-            Version::V1_0 => (decoded(written, true), Cow::Borrowed(written)),
-            Version::V0_97 => (Cow::Borrowed(written), decoded(written, false)),
+            BagVersion::V1_0 => (decode_path(written, true), Cow::Borrowed(written)),
+            BagVersion::V0_97 => (Cow::Borrowed(written), decode_path(written, false)),
         };
         let otherwise = (otherwise != path).then(|| otherwise.into_owned());
-        Ok((Entry { checksum: checksum.to_ascii_lowercase(), path: path.into_owned(), otherwise }, starred))
+        Ok((
+            ManifestEntry { checksum: checksum.to_ascii_lowercase(), path: path.into_owned(), otherwise },
+            starred,
+        ))
     }
 }
 
-/// Why a path is refused, if it is: it leads out of the bag on some system, or is not what this manifest may list.
-fn refusal(path: &str, kind: Kind) -> Option<&'static str> {
+/// Why a path is refused, if it is: it leads out of the bag on some system, or this manifest may
+/// not list it.
+fn path_refusal(path: &str, kind: ManifestKind) -> Option<&'static str> {
     let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     if path.is_empty() {
         Some("it is empty")
@@ -208,9 +221,9 @@ fn refusal(path: &str, kind: Kind) -> Option<&'static str> {
         Some("it has the character NUL")
     } else {
         match (kind, path.starts_with("data/")) {
-            (Kind::Payload, false) => Some("a payload manifest lists only what lies below data/"),
-            (Kind::Tag, true) => Some("a tag manifest lists nothing that lies below data/"),
-            (Kind::Tag, false) if path.starts_with("tagmanifest-") => {
+            (ManifestKind::Payload, false) => Some("a payload manifest lists only what lies below data/"),
+            (ManifestKind::Tag, true) => Some("a tag manifest lists nothing that lies below data/"),
+            (ManifestKind::Tag, false) if path.starts_with("tagmanifest-") => {
                 Some("a tag manifest lists no tag manifests")
             }
             _ => None,
@@ -218,16 +231,17 @@ fn refusal(path: &str, kind: Kind) -> Option<&'static str> {
     }
 }
 
-fn encoded(path: &str, version: Version) -> Cow<'_, str> {
-    if version == Version::V0_97 || !path.contains(['%', '\n', '\r']) {
+fn encode_path(path: &str, version: BagVersion) -> Cow<'_, str> {
+    if version == BagVersion::V0_97 || !path.contains(['%', '\n', '\r']) {
         return Cow::Borrowed(path);
     }
-    // The percent sign first, or what the others become would be encoded again.
+    // Encode the percent sign first, or the other escapes would be encoded again.
     Cow::Owned(path.replace('%', "%25").replace('\n', "%0A").replace('\r', "%0D"))
 }
 
-/// Decodes `%0A` and `%0D`, with `percent` also `%25`. Any other `%` stands for itself: few programs encode it.
-fn decoded(path: &str, percent: bool) -> Cow<'_, str> {
+/// Decodes `%0A` and `%0D`, and `%25` if `percent` is set. Any other `%` is literal: few programs
+/// encode it.
+fn decode_path(path: &str, percent: bool) -> Cow<'_, str> {
     if !path.contains('%') {
         return Cow::Borrowed(path);
     }

@@ -4,11 +4,11 @@
 use ibi_id::Instant;
 
 use crate::ArchiveError;
-use crate::deposit::Draft;
+use crate::deposit::DepositRequest;
 
 /// Dates that a draft tells; empty where it tells none.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ToldDates {
+pub(crate) struct DepositDates {
     pub(crate) created: String,
     pub(crate) updated: String,
     /// When the metadata were last updated, if they have a clock of their own.
@@ -16,11 +16,14 @@ pub(crate) struct ToldDates {
 }
 
 /// The dates that a draft tells, checked, in whole seconds.
-pub(crate) fn told(draft: &Draft, now: Instant) -> Result<ToldDates, ArchiveError> {
-    let created = draft.created.as_deref().map(|date| read("created", date, now)).transpose()?;
-    let updated = draft.updated.as_deref().map(|date| read("updated", date, now)).transpose()?;
+pub(crate) fn parse_deposit_dates(
+    draft: &DepositRequest,
+    now: Instant,
+) -> Result<DepositDates, ArchiveError> {
+    let created = draft.created.as_deref().map(|date| parse_past_date("created", date, now)).transpose()?;
+    let updated = draft.updated.as_deref().map(|date| parse_past_date("updated", date, now)).transpose()?;
     let metadata = draft.metadata_updated.as_deref();
-    let metadata = metadata.map(|date| read("metadata-updated", date, now)).transpose()?;
+    let metadata = metadata.map(|date| parse_past_date("metadata-updated", date, now)).transpose()?;
     if (created.is_some() || updated.is_some() || metadata.is_some()) && draft.labels.is_empty() {
         return Err(ArchiveError::Value(
             "dates from elsewhere go with a label from elsewhere: a new label begins a new item, now"
@@ -38,10 +41,10 @@ pub(crate) fn told(draft: &Draft, now: Instant) -> Result<ToldDates, ArchiveErro
     let created = created.or(updated);
     let text = |date: Option<Instant>| date.map(|date| date.to_string()).unwrap_or_default();
     let metadata_updated = metadata.map(|date| date.to_string());
-    Ok(ToldDates { created: text(created), updated: text(updated), metadata_updated })
+    Ok(DepositDates { created: text(created), updated: text(updated), metadata_updated })
 }
 
-fn read(name: &str, text: &str, now: Instant) -> Result<Instant, ArchiveError> {
+fn parse_past_date(name: &str, text: &str, now: Instant) -> Result<Instant, ArchiveError> {
     let wrong = |what: &str| ArchiveError::Value(format!("{name}: `{}`: {what}", text.escape_debug()));
     // Unix seconds, which instants are also read from, would pass for anything that is a number.
     if !text.contains(['T', 't']) {
@@ -61,14 +64,15 @@ mod tests {
     #[test]
     fn clause_2_2_dates_from_elsewhere_are_checked() {
         let now: Instant = "2026-01-01T00:00:00Z".parse().unwrap();
-        let labelled = Draft { labels: vec!["a.br/b/1998/08.02.08.56".to_owned()], ..Draft::new("x") };
+        let labelled =
+            DepositRequest { labels: vec!["a.br/b/1998/08.02.08.56".to_owned()], ..DepositRequest::new("x") };
         let told = |created: Option<&str>, updated: Option<&str>| {
             let (created, updated) = (created.map(str::to_owned), updated.map(str::to_owned));
-            told(&Draft { created, updated, ..labelled.clone() }, now).ok()
+            parse_deposit_dates(&DepositRequest { created, updated, ..labelled.clone() }, now).ok()
         };
         let both = |created: &str, updated: &str| {
             let (created, updated) = (created.to_owned(), updated.to_owned());
-            Some(ToldDates { created, updated, metadata_updated: None })
+            Some(DepositDates { created, updated, metadata_updated: None })
         };
         assert_eq!(told(None, None), both("", ""));
         assert_eq!(
@@ -85,10 +89,11 @@ mod tests {
         }
         assert_eq!(told(Some("2001-01-01T00:00:00Z"), Some("2000-01-01T00:00:00Z")), None);
         let metadata =
-            Draft { metadata_updated: Some("2009-09-09T22:01:00Z".to_owned()), ..labelled.clone() };
-        let dates = super::told(&metadata, now).unwrap();
+            DepositRequest { metadata_updated: Some("2009-09-09T22:01:00Z".to_owned()), ..labelled.clone() };
+        let dates = parse_deposit_dates(&metadata, now).unwrap();
         assert_eq!(dates.metadata_updated.as_deref(), Some("2009-09-09T22:01:00Z"));
-        let unlabelled = Draft { created: Some("1998-08-02T08:56:00Z".to_owned()), ..Draft::new("x") };
-        assert!(super::told(&unlabelled, now).is_err());
+        let unlabelled =
+            DepositRequest { created: Some("1998-08-02T08:56:00Z".to_owned()), ..DepositRequest::new("x") };
+        assert!(parse_deposit_dates(&unlabelled, now).is_err());
     }
 }

@@ -1,18 +1,20 @@
-//! The labels of a deposit: minted now, minted here earlier, or brought from elsewhere (clause 2.1).
+//! The labels of a deposit: minted now, minted here earlier, or brought from elsewhere (clause
+//! 2.1).
 
 use ibi_id::{Form, Label, ibip, repository};
 use ibi_store::journal::State;
 
+use crate::ArchiveError;
 use crate::archive::Archive;
-use crate::deposit::Draft;
-use crate::item::Labels;
-use crate::mint::clock::SystemClock;
-use crate::mint::{self, Limits, Minter, Subsystem};
-use crate::{ArchiveError, Refusal};
+use crate::deposit::DepositRequest;
+use crate::item::{ItemLabels, check_alias_count};
+use ibi_mint::MintError;
+use ibi_mint::clock::SystemClock;
+use ibi_mint::{ClockLimits, Minter, Subsystem};
 
 /// How often a minter that another process holds is asked for, and how long to wait in between.
-const TRIES: u32 = 50;
-const BETWEEN: std::time::Duration = std::time::Duration::from_millis(100);
+const MAX_MINTER_ATTEMPTS: u32 = 50;
+const MINTER_RETRY_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
 
 impl Archive {
     /// The minter of the data folder, opened when it is first needed.
@@ -21,12 +23,13 @@ impl Archive {
             if self.minter.is_some() {
                 break;
             }
-            match mint::open(&self.holdings.data, SystemClock::new(), Limits::default()) {
+            match ibi_mint::open(&self.holdings.data, SystemClock::new(), ClockLimits::default()) {
                 Ok(minter) => self.minter = Some(minter),
-                Err(Refusal::Store(error))
-                    if tries < TRIES && matches!(*error, ibi_store::StoreError::Held { .. }) =>
+                Err(MintError::Store(error))
+                    if tries < MAX_MINTER_ATTEMPTS
+                        && matches!(*error, ibi_store::MarkStorageError::Held { .. }) =>
                 {
-                    std::thread::sleep(BETWEEN);
+                    std::thread::sleep(MINTER_RETRY_INTERVAL);
                 }
                 Err(refusal) => return Err(refusal.into()),
             }
@@ -35,13 +38,30 @@ impl Archive {
         self.minter.as_ref().ok_or(ArchiveError::Stopped)
     }
 
-    /// The labels that a draft brings, and what the item is here by them; no labels if they are to be minted.
-    pub(crate) fn given_labels(&self, draft: &Draft) -> Result<(Option<Labels>, State), ArchiveError> {
-        let minter = mint::look(&self.holdings.data)?;
-        for alias in &draft.aliases {
-            check_not_ahead(&minter, alias)?;
+    /// Whether labels could be minted now. Nobody is waited for, and nothing is given out.
+    #[cfg(feature = "web")]
+    pub(crate) fn check_minting(&mut self) -> Result<(), ArchiveError> {
+        if self.minter.is_none() {
+            self.minter =
+                Some(ibi_mint::open(&self.holdings.data, SystemClock::new(), ClockLimits::default())?);
         }
-        let (labels, minted_here) = brought(&minter, &draft.labels)?;
+        let data = self.holdings.data.clone();
+        let minter = self.minter()?;
+        Ok(minter.check(&crate::deposit::mint_request(&data, minter, 1)?)?)
+    }
+
+    /// The labels that a draft brings, and what the item is here by them; no labels if they are to
+    /// be minted.
+    pub(crate) fn given_labels(
+        &self,
+        draft: &DepositRequest,
+    ) -> Result<(Option<ItemLabels>, State), ArchiveError> {
+        let minter = ibi_mint::read_state(&self.holdings.data)?;
+        check_alias_count(draft.aliases.len())?;
+        for alias in &draft.aliases {
+            check_not_future(&minter, alias)?;
+        }
+        let (labels, minted_here) = parse_supplied_labels(&minter, &draft.labels)?;
         if draft.labels.is_empty() {
             return if draft.original {
                 Err(ArchiveError::OriginalAnyway)
@@ -58,27 +78,30 @@ impl Archive {
 
     /// The labels that metadata bring: minted here and not used yet, or from elsewhere, as those of
     /// items (clause 2.2).
-    pub(crate) fn given_metadata_labels(&self, draft: &Draft) -> Result<Labels, ArchiveError> {
+    pub(crate) fn given_metadata_labels(&self, draft: &DepositRequest) -> Result<ItemLabels, ArchiveError> {
         if draft.metadata_labels.is_empty() {
-            return Ok(Labels::default());
+            return Ok(ItemLabels::default());
         }
-        let minter = mint::look(&self.holdings.data)?;
-        Ok(brought(&minter, &draft.metadata_labels)?.0)
+        let minter = ibi_mint::read_state(&self.holdings.data)?;
+        Ok(parse_supplied_labels(&minter, &draft.metadata_labels)?.0)
     }
 }
 
 /// Labels that are brought along, at most one a form; and whether they were minted here.
-pub(crate) fn brought(minter: &mint::State, texts: &[String]) -> Result<(Labels, bool), ArchiveError> {
-    let mut labels = Labels::default();
+pub(crate) fn parse_supplied_labels(
+    minter: &ibi_mint::MarkFileState,
+    texts: &[String],
+) -> Result<(ItemLabels, bool), ArchiveError> {
+    let mut labels = ItemLabels::default();
     let mut minted_here: Option<ibi_id::Instant> = None;
     for text in texts {
         let label = Label::parse(text)
             .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
-        if labels.of(label.form()).replace(text.clone()).is_some() {
+        if labels.slot_mut(label.form()).replace(text.clone()).is_some() {
             return Err(ArchiveError::SecondLabel { label: text.clone() });
         }
-        if is_ours(&minter.subsystem, &label) {
-            let mark = check_not_ahead(minter, text)?;
+        if has_own_prefix(&minter.subsystem, &label) {
+            let mark = check_not_future(minter, text)?;
             if minted_here.is_some_and(|at| at != label.instant()) {
                 let what = format!(
                     "{text} was minted at another instant than the other label: an item has one (2.2)"
@@ -92,7 +115,7 @@ pub(crate) fn brought(minter: &mint::State, texts: &[String]) -> Result<(Labels,
     }
     if let Some(at) = minted_here {
         // Clause 2.2: minted, it has both forms.
-        let twins = twins(&minter.subsystem, at);
+        let twins = labels_at(&minter.subsystem, at);
         labels.rep = labels.rep.or(twins.rep);
         labels.ibip = labels.ibip.or(twins.ibip);
     }
@@ -100,22 +123,22 @@ pub(crate) fn brought(minter: &mint::State, texts: &[String]) -> Result<(Labels,
 }
 
 /// What lies ahead under a prefix of this minter is given out in its time, to something else.
-pub(crate) fn check_not_ahead<'a>(
-    minter: &'a mint::State,
+pub(crate) fn check_not_future<'a>(
+    minter: &'a ibi_mint::MarkFileState,
     text: &str,
-) -> Result<&'a mint::Mark, ArchiveError> {
+) -> Result<&'a ibi_mint::MintMark, ArchiveError> {
     let label = Label::parse(text)
         .map_err(|error| ArchiveError::Label { label: text.escape_debug().to_string(), error })?;
-    let mark = minter.mark.as_ref().map_err(|_| Refusal::Stopped(crate::Stop::Damaged))?;
-    if is_ours(&minter.subsystem, &label) && label.instant() > mark.last {
+    let mark = minter.mark.as_ref().map_err(|_| MintError::Stopped(ibi_mint::MinterHalt::Damaged))?;
+    if has_own_prefix(&minter.subsystem, &label) && label.instant() > mark.last {
         return Err(ArchiveError::NotMinted { label: text.to_owned() });
     }
     Ok(mark)
 }
 
 /// Whether a label has a prefix of this minter.
-pub(crate) fn is_ours<S: AsRef<str>>(subsystem: &Subsystem, label: &Label<S>) -> bool {
-    let twins = twins(subsystem, label.instant());
+pub(crate) fn has_own_prefix<S: AsRef<str>>(subsystem: &Subsystem, label: &Label<S>) -> bool {
+    let twins = labels_at(subsystem, label.instant());
     let ours = match label.form() {
         Form::Repository => twins.rep,
         Form::Ibip => twins.ibip,
@@ -125,8 +148,8 @@ pub(crate) fn is_ours<S: AsRef<str>>(subsystem: &Subsystem, label: &Label<S>) ->
 }
 
 /// The labels that one instant has in both forms.
-fn twins(subsystem: &Subsystem, at: ibi_id::Instant) -> Labels {
-    Labels {
+fn labels_at(subsystem: &Subsystem, at: ibi_id::Instant) -> ItemLabels {
+    ItemLabels {
         rep: subsystem.rep.as_ref().map(|prefix| format!("{prefix}/{}", repository::suffix(at))),
         ibip: subsystem.ibip.as_ref().and_then(|prefix| Some(format!("{prefix}/{}", ibip::suffix(at).ok()?))),
         legacy: None,

@@ -6,18 +6,18 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use ibi_store::KeepError;
-use ibi_store::digests::{self, CopyError, Digests};
+use ibi_store::StorageError;
+use ibi_store::digests::{self, ContentDigests, DigestCopyError};
 
 use crate::ArchiveError;
-use crate::deposit::Progress;
-use crate::deposit::bag::{self, Expected, Hash};
+use crate::deposit::ByteProgress;
+use crate::deposit::bag::{self, BagChecksum, BagHasher};
 use crate::dublin_core::DublinCore;
-use crate::item::Item;
+use crate::item::ItemDescription;
 
 /// What a path that was given turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum SourceKind {
     /// One file.
     File,
     /// A folder and all within it.
@@ -30,13 +30,13 @@ pub enum Origin {
 
 /// Files to deposit, listed and not read yet.
 #[derive(Debug)]
-pub struct Source {
-    origin: Origin,
+pub struct DepositSource {
+    origin: SourceKind,
     files: Vec<SourceFile>,
     /// Metadata that a bag brings.
     metadata: Option<DublinCore>,
     /// What a bag of ours says of the item.
-    described: Option<Item>,
+    described: Option<ItemDescription>,
     empty_folders: usize,
     /// The name of what was given.
     title: String,
@@ -50,14 +50,14 @@ pub struct SourceFile {
     name: Vec<u8>,
     path: PathBuf,
     size: u64,
-    expected: Option<Expected>,
+    expected: Option<BagChecksum>,
 }
 
-impl Source {
+impl DepositSource {
     /// No files at all.
-    pub fn nothing() -> Self {
+    pub fn empty() -> Self {
         Self {
-            origin: Origin::Nothing,
+            origin: SourceKind::Nothing,
             files: Vec::new(),
             metadata: None,
             described: None,
@@ -72,23 +72,23 @@ impl Source {
         let whole = path.canonicalize().map_err(ArchiveError::io("read", path))?;
         let name = path.file_name().or(whole.file_name()).unwrap_or(path.as_os_str());
         let title = name.to_string_lossy().into_owned();
-        Ok(Self { title, place: whole, ..Self::listed(path)? })
+        Ok(Self { title, place: whole, ..Self::list_source(path)? })
     }
 
-    fn listed(path: &Path) -> Result<Self, ArchiveError> {
-        // A link that was given by name is meant; those within a folder are told of.
+    fn list_source(path: &Path) -> Result<Self, ArchiveError> {
+        // A link named explicitly is followed; links inside a folder are refused.
         let metadata = fs::metadata(path).map_err(ArchiveError::io("read", path))?;
         if metadata.is_file() {
             let name = path.file_name().unwrap_or(path.as_os_str()).as_bytes().to_vec();
             let files =
                 vec![SourceFile { name, path: path.to_owned(), size: metadata.len(), expected: None }];
-            return Ok(Self { origin: Origin::File, files, ..Self::nothing() });
+            return Ok(Self { origin: SourceKind::File, files, ..Self::empty() });
         }
         if !metadata.is_dir() {
             return Err(not_a_file(path, metadata.file_type()));
         }
         if path.join("bagit.txt").is_file() {
-            return bag::open(path);
+            return bag::open_bag(path);
         }
         let source = Self::folder(path)?;
         if source.files.is_empty() {
@@ -99,7 +99,7 @@ impl Source {
 
     /// A folder and all within it, in order of names.
     pub(super) fn folder(path: &Path) -> Result<Self, ArchiveError> {
-        let mut source = Self { origin: Origin::Folder, ..Self::nothing() };
+        let mut source = Self { origin: SourceKind::Folder, ..Self::empty() };
         let mut left = vec![(path.to_owned(), Vec::new())];
         while let Some((folder, name)) = left.pop() {
             let mut empty = true;
@@ -122,21 +122,25 @@ impl Source {
         Ok(source)
     }
 
-    /// A folder whatever it holds, also nothing, and also a bag: its files are what they are.
+    /// A folder as it is, even if it is empty or a bag.
     pub(crate) fn plain_folder(path: &Path) -> Result<Self, ArchiveError> {
         let place = path.canonicalize().map_err(ArchiveError::io("read", path))?;
         Ok(Self { place, ..Self::folder(path)? })
     }
 
-    pub(super) fn of_bag(mut self, metadata: Option<DublinCore>, described: Option<Item>) -> Self {
-        self.origin = Origin::Bag;
+    pub(super) fn into_bag(
+        mut self,
+        metadata: Option<DublinCore>,
+        described: Option<ItemDescription>,
+    ) -> Self {
+        self.origin = SourceKind::Bag;
         self.metadata = metadata;
         self.described = described;
         self
     }
 
     /// Whether it is, or is within, or has within it, this folder.
-    pub(crate) fn meets(&self, folder: &Path) -> bool {
+    pub(crate) fn overlaps(&self, folder: &Path) -> bool {
         let Ok(folder) = folder.canonicalize() else { return false };
         self.place.starts_with(&folder) || folder.starts_with(&self.place)
     }
@@ -147,7 +151,7 @@ impl Source {
     }
 
     /// What it is.
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> SourceKind {
         self.origin
     }
 
@@ -171,13 +175,13 @@ impl Source {
     }
 
     /// What a bag of ours says of the item.
-    pub(crate) fn described(&self) -> Option<&Item> {
+    pub(crate) fn bag_description(&self) -> Option<&ItemDescription> {
         self.described.as_ref()
     }
 
     /// A title, where nobody gives one: the name of the file or folder.
     pub(crate) fn default_metadata(&self) -> Result<DublinCore, ArchiveError> {
-        crate::deposit::titled(&self.title)
+        crate::deposit::title_only_metadata(&self.title)
     }
 
     /// Folders without anything in them: those are not kept.
@@ -202,44 +206,48 @@ impl SourceFile {
         self.name = name;
     }
 
-    pub(super) fn expect(&mut self, expected: Expected) {
+    pub(super) fn expect_checksum(&mut self, expected: BagChecksum) {
         self.expected = Some(expected);
     }
 
-    pub(super) fn is_expected(&self) -> bool {
+    pub(super) fn has_expected_checksum(&self) -> bool {
         self.expected.is_some()
     }
 
-    pub(crate) fn open<'a>(&self, progress: Progress<'a>) -> Result<Reading<'a>, ArchiveError> {
+    pub(crate) fn open<'a>(&self, progress: ByteProgress<'a>) -> Result<SourceReader<'a>, ArchiveError> {
         let file = File::open(&self.path).map_err(ArchiveError::io("read", &self.path))?;
-        let hash = self.expected.as_ref().and_then(Expected::hash);
-        Ok(Reading { file, progress, hash })
+        let hash = self.expected.as_ref().and_then(BagChecksum::new_hasher);
+        Ok(SourceReader { file, progress, hash })
     }
 
     /// Whether it can be read, and is what a bag says.
-    pub(crate) fn try_it(&self) -> Result<(), ArchiveError> {
+    pub(crate) fn verify_readable(&self) -> Result<(), ArchiveError> {
         let mut reading = self.open(&|_| ())?;
         if self.expected.is_none() {
             return Ok(());
         }
-        match digests::copy(&mut reading, &mut io::sink()) {
+        match digests::copy_and_digest(&mut reading, &mut io::sink()) {
             Ok(digests) => self.check(&digests, reading),
-            Err(CopyError::Read(error) | CopyError::Write(error)) => {
+            Err(DigestCopyError::Read(error) | DigestCopyError::Write(error)) => {
                 Err(ArchiveError::io("read", &self.path)(error))
             }
         }
     }
 
     /// An error of reading, told with the path that was given.
-    pub(crate) fn put_error(&self, error: KeepError) -> ArchiveError {
+    pub(crate) fn source_error(&self, error: StorageError) -> ArchiveError {
         match error {
-            KeepError::Source { error, .. } => ArchiveError::io("read", &self.path)(error),
+            StorageError::Source { error, .. } => ArchiveError::io("read", &self.path)(error),
             error => error.into(),
         }
     }
 
     /// Whether what was read is what was listed.
-    pub(crate) fn check(&self, digests: &Digests, reading: Reading<'_>) -> Result<(), ArchiveError> {
+    pub(crate) fn check(
+        &self,
+        digests: &ContentDigests,
+        reading: SourceReader<'_>,
+    ) -> Result<(), ArchiveError> {
         if digests.size != self.size {
             return Err(ArchiveError::SourceChanged { path: self.path.clone() });
         }
@@ -251,13 +259,13 @@ impl SourceFile {
 }
 
 /// A file that is being read.
-pub(crate) struct Reading<'a> {
+pub(crate) struct SourceReader<'a> {
     file: File,
-    progress: Progress<'a>,
-    hash: Option<Hash>,
+    progress: ByteProgress<'a>,
+    hash: Option<BagHasher>,
 }
 
-impl Read for Reading<'_> {
+impl Read for SourceReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         if let Some(hash) = &mut self.hash {

@@ -2,23 +2,24 @@
 
 use std::path::PathBuf;
 
-use ibi_store::Content;
-use ibi_store::digests::Digests;
+use ibi_store::ContentStorage;
+use ibi_store::digests::ContentDigests;
 use ibi_store::ocfl::{ContentNames, Inventory};
 
 use crate::ArchiveError;
 use crate::archive::Archive;
-use crate::commit::StagedFile;
-use crate::deposit::Staged;
+use crate::deposit::StagedContent;
 use crate::item::ItemFile;
-use crate::object::DOC;
+use crate::object::DOC_FOLDER;
+use crate::prepared_change::StagedFile;
 
 /// A file that has arrived over the network, was hashed as it came, and lies on this machine.
 #[derive(Debug)]
-pub(crate) struct Upload {
+pub(crate) struct UploadedFile {
     /// Its path below `doc/`, as the inventory has it.
     pub(crate) name: String,
-    pub(crate) digests: Digests,
+    pub(crate) media: String,
+    pub(crate) digests: ContentDigests,
     /// Where it lies; nothing if the version before has the same bytes.
     pub(crate) file: Option<PathBuf>,
 }
@@ -27,13 +28,13 @@ impl Archive {
     /// Stages files that have arrived, without hashing them again.
     pub(crate) fn stage_uploads(
         &self,
-        uploads: &[Upload],
+        uploads: &[UploadedFile],
         known: Option<&Inventory>,
-    ) -> Result<Staged, ArchiveError> {
+    ) -> Result<StagedContent, ArchiveError> {
         let content = &self.holdings.content;
-        content.room()?;
-        let mut staged = Staged { staging: content.stage()?, files: Vec::new() };
-        match place_uploads(&**content, uploads, known, &mut staged) {
+        content.check_space()?;
+        let mut staged = StagedContent { staging: content.begin_staging()?, files: Vec::new() };
+        match stage_uploaded_files(&**content, uploads, known, &mut staged) {
             Ok(()) => Ok(staged),
             Err(error) => {
                 // Swept at the next opening if not now.
@@ -44,23 +45,23 @@ impl Archive {
     }
 }
 
-fn place_uploads(
-    content: &dyn Content,
-    uploads: &[Upload],
+fn stage_uploaded_files(
+    content: &dyn ContentStorage,
+    uploads: &[UploadedFile],
     known: Option<&Inventory>,
-    staged: &mut Staged,
+    staged: &mut StagedContent,
 ) -> Result<(), ArchiveError> {
     let mut names = ContentNames::default();
     let mut stored = std::collections::HashSet::new();
-    for Upload { name, digests, file } in uploads {
-        let on_disk = names.name(&format!("{DOC}{name}"));
+    for UploadedFile { name, media, digests, file } in uploads {
+        let on_disk = names.name(&format!("{DOC_FOLDER}{name}"));
         let have = known.is_some_and(|known| known.manifest.contains_key(&digests.sha512))
             || !stored.insert(digests.sha512.clone());
         if !have {
             let missing = || ArchiveError::Value(format!("the bytes of {name} are not there"));
-            content.put_file(&staged.staging, &on_disk, file.as_deref().ok_or_else(missing)?)?;
+            content.stage_local_file(&staged.staging, &on_disk, file.as_deref().ok_or_else(missing)?)?;
         }
-        let file = ItemFile::new(name.clone(), digests);
+        let file = ItemFile::new(name.clone(), media.clone(), digests);
         let stored = (!have).then_some(on_disk);
         staged.files.push(StagedFile { file, sha512: digests.sha512.clone(), stored });
     }

@@ -47,9 +47,9 @@ fn clause_2_2_metadata_is_served_as_oai_dc() {
 #[test]
 fn a_statement_may_have_a_prefix_spaces_and_any_case() {
     for text in ["title@pt=x = y", "dc:title@pt=x = y", "DC.Title @ pt = x = y ", " dc.TITLE@pt= x = y"] {
-        assert_eq!(text.parse::<Statement>().unwrap().to_string(), "title@pt=x = y", "{text}");
+        assert_eq!(text.parse::<MetadataStatement>().unwrap().to_string(), "title@pt=x = y", "{text}");
     }
-    let statement: Statement = "rights=©".parse().unwrap();
+    let statement: MetadataStatement = "rights=©".parse().unwrap();
     assert_eq!((statement.element(), statement.language(), statement.value()), (Element::Rights, None, "©"));
 }
 
@@ -161,7 +161,8 @@ fn errors_say_what_is_wrong_where_and_what_would_do() {
 
 #[test]
 fn a_tag_keeps_its_spelling_and_may_mean_a_language() {
-    let language = |tag: &str| tag.parse::<Tag>().unwrap().language().map(|language| language.to_string());
+    let language =
+        |tag: &str| tag.parse::<LanguageTag>().unwrap().language().map(|language| language.to_string());
     for (tag, meant) in [
         ("pt", Some("pt")),
         ("PT-br", Some("pt-BR")),
@@ -175,12 +176,12 @@ fn a_tag_keeps_its_spelling_and_may_mean_a_language() {
         ("i-klingon", None),
     ] {
         assert_eq!(language(tag).as_deref(), meant, "{tag}");
-        assert_eq!(tag.parse::<Tag>().unwrap().as_str(), tag);
+        assert_eq!(tag.parse::<LanguageTag>().unwrap().as_str(), tag);
     }
     for wrong in ["", "-", "pt-", "-pt", "pt--BR", "1pt", "portuguese", "pt BR", "é", "p\u{0}"] {
-        assert!(wrong.parse::<Tag>().is_err(), "{wrong}");
+        assert!(wrong.parse::<LanguageTag>().is_err(), "{wrong}");
     }
-    assert!("a-".repeat(40).trim_end_matches('-').parse::<Tag>().is_err(), "too long");
+    assert!("a-".repeat(40).trim_end_matches('-').parse::<LanguageTag>().is_err(), "too long");
 }
 
 #[test]
@@ -211,11 +212,11 @@ prop_compose! {
     fn a_statement()(element in prop::sample::select(Element::ALL.to_vec()),
                      language in prop::option::of("[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8}){0,3}"),
                      value in a_value().prop_filter_map("a value", |value| {
-                         let value: String = value.chars().filter(|c| is_xml(*c)).collect();
-                         Statement::new(Element::Title, None, value).ok()
-                     })) -> Statement {
+                         let value: String = value.chars().filter(|c| is_xml_char(*c)).collect();
+                         MetadataStatement::new(Element::Title, None, value).ok()
+                     })) -> MetadataStatement {
         let language = language.map(|language| language.parse().unwrap());
-        Statement::new(element, language, value.value).unwrap()
+        MetadataStatement::new(element, language, value.value).unwrap()
     }
 }
 
@@ -231,7 +232,7 @@ proptest! {
 
     #[test]
     fn what_is_written_as_lines_is_read_again(statements in prop::collection::vec(a_statement(), 0..20)) {
-        let one_line = |statement: &Statement| !statement.value.contains('\n');
+        let one_line = |statement: &MetadataStatement| !statement.value.contains('\n');
         let metadata = DublinCore(statements.into_iter().filter(one_line).collect());
         prop_assert_eq!(DublinCore::parse(&written(&metadata)).unwrap(), metadata);
     }

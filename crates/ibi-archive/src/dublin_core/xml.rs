@@ -7,24 +7,26 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::ResolveResult;
 use quick_xml::reader::NsReader;
 
-use super::{DEEPEST, DublinCoreError, Element, Statement, Tag, add, in_line};
-use ibi_protocol::shown::{cut, shown};
+use super::{
+    DublinCoreError, Element, LanguageTag, MAX_XML_DEPTH, MetadataStatement, push_statement, with_line_number,
+};
+use ibi_protocol::untrusted_text::{quote_untrusted, truncate_untrusted};
 
-const OAI_DC: &str = "http://www.openarchives.org/OAI/2.0/oai_dc/";
-const ELEMENTS: &str = "http://purl.org/dc/elements/1.1/";
-const TERMS: &str = "http://purl.org/dc/terms/";
+const OAI_DC_NAMESPACE: &str = "http://www.openarchives.org/OAI/2.0/oai_dc/";
+const DC_ELEMENTS_NAMESPACE: &str = "http://purl.org/dc/elements/1.1/";
+const DC_TERMS_NAMESPACE: &str = "http://purl.org/dc/terms/";
 
-pub(super) fn write(statements: &[Statement]) -> String {
+pub(super) fn write(statements: &[MetadataStatement]) -> String {
     let values: usize = statements.iter().map(|statement| statement.value.len() + 64).sum();
     let mut out = String::with_capacity(values + 512);
     // Writing to a string does not fail.
     let _ = write!(
         out,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<oai_dc:dc xmlns:oai_dc=\"{OAI_DC}\" xmlns:dc=\"{ELEMENTS}\" \
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<oai_dc:dc xmlns:oai_dc=\"{OAI_DC_NAMESPACE}\" xmlns:dc=\"{DC_ELEMENTS_NAMESPACE}\" \
          xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
-         xsi:schemaLocation=\"{OAI_DC} http://www.openarchives.org/OAI/2.0/oai_dc.xsd\">\n"
+         xsi:schemaLocation=\"{OAI_DC_NAMESPACE} http://www.openarchives.org/OAI/2.0/oai_dc.xsd\">\n"
     );
-    for Statement { element, language, value } in statements {
+    for MetadataStatement { element, language, value } in statements {
         let _ = match language {
             None => write!(out, "  <dc:{element}>"),
             // Letters, digits and hyphens: nothing to escape.
@@ -60,41 +62,41 @@ fn escape(value: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<Statement>, DublinCoreError> {
+pub(super) fn read(text: &str) -> Result<Vec<MetadataStatement>, DublinCoreError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = NsReader::from_str(text);
-    let mut reading = Reading::default();
+    let mut reading = DublinCoreReader::default();
     loop {
         let (error, position) = match reader.read_event() {
             Ok(Event::Eof) => match reading.finish() {
                 Ok(statements) => return Ok(statements),
                 Err(error) => (error, reader.buffer_position()),
             },
-            Ok(event) => match reading.take(event, &reader) {
+            Ok(event) => match reading.handle_event(event, &reader) {
                 Ok(()) => continue,
                 Err(error) => (error, reader.buffer_position()),
             },
-            Err(error) => (ill_formed(&error), reader.error_position()),
+            Err(error) => (malformed_xml(&error), reader.error_position()),
         };
         let before = text.bytes().take(usize::try_from(position).unwrap_or(usize::MAX));
-        return in_line(before.filter(|byte| *byte == b'\n').count() + 1, Err(error));
+        return with_line_number(before.filter(|byte| *byte == b'\n').count() + 1, Err(error));
     }
 }
 
 /// How far reading has come.
 #[derive(Default)]
-struct Reading {
-    statements: Vec<Statement>,
+struct DublinCoreReader {
+    statements: Vec<MetadataStatement>,
     /// The language of each element that is open.
-    open: Vec<Option<Tag>>,
+    open: Vec<Option<LanguageTag>>,
     /// The element of Dublin Core that is open, how deep it lies, and the text in it.
     value: Option<(Element, usize, String)>,
     /// Whether there was an outermost element.
     begun: bool,
 }
 
-impl Reading {
-    fn take(&mut self, event: Event<'_>, reader: &NsReader<&[u8]>) -> Result<(), DublinCoreError> {
+impl DublinCoreReader {
+    fn handle_event(&mut self, event: Event<'_>, reader: &NsReader<&[u8]>) -> Result<(), DublinCoreError> {
         match event {
             Event::Start(start) => self.start(&start, reader),
             // Without content there is no value, but it has to be well-formed all the same.
@@ -106,16 +108,16 @@ impl Reading {
             Event::Text(text) => self.text(&text.xml10_content()),
             Event::CData(text) => self.text(&text.xml10_content()),
             Event::GeneralRef(reference) => self.reference(&reference),
-            Event::DocType(_) => Err(wrong("a DOCTYPE can hide anything and is refused: take it out")),
+            Event::DocType(_) => Err(xml_error("a DOCTYPE can hide anything and is refused: take it out")),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::Eof => Ok(()),
         }
     }
 
-    fn finish(self) -> Result<Vec<Statement>, DublinCoreError> {
+    fn finish(self) -> Result<Vec<MetadataStatement>, DublinCoreError> {
         match (self.begun, self.open.is_empty()) {
-            (false, _) => Err(wrong("it has no element")),
+            (false, _) => Err(xml_error("it has no element")),
             (true, false) => {
-                Err(wrong("it ends before its outermost element does: take care that it is whole"))
+                Err(xml_error("it ends before its outermost element does: take care that it is whole"))
             }
             (true, true) => Ok(self.statements),
         }
@@ -123,16 +125,18 @@ impl Reading {
 
     fn start(&mut self, start: &BytesStart<'_>, reader: &NsReader<&[u8]>) -> Result<(), DublinCoreError> {
         if self.open.is_empty() && self.begun {
-            return Err(wrong("after the end of its outermost element there is another: put both into one"));
+            return Err(xml_error(
+                "after the end of its outermost element there is another: put both into one",
+            ));
         }
-        if self.open.len() == DEEPEST {
-            return Err(wrong(format!("elements lie more than {DEEPEST} deep")));
+        if self.open.len() == MAX_XML_DEPTH {
+            return Err(xml_error(format!("elements lie more than {MAX_XML_DEPTH} deep")));
         }
         self.begun = true;
         let mut language = self.open.last().cloned().flatten();
         // Looking for attributes that are there twice takes time that grows with their square.
         for attribute in start.attributes().with_checks(false) {
-            let attribute = attribute.map_err(|error| ill_formed(&error))?;
+            let attribute = attribute.map_err(|error| malformed_xml(&error))?;
             if attribute.key.as_ref() == "xml:lang" {
                 let text = attribute.value.trim();
                 language =
@@ -145,23 +149,25 @@ impl Reading {
         }
         if let Some(element) = Element::named(start.local_name().as_ref()) {
             match reader.resolver().resolve_element(start.name()).0 {
-                ResolveResult::Bound(namespace) if matches!(namespace.0, ELEMENTS | TERMS) => {
+                ResolveResult::Bound(namespace)
+                    if matches!(namespace.0, DC_ELEMENTS_NAMESPACE | DC_TERMS_NAMESPACE) =>
+                {
                     self.value = Some((element, self.open.len(), String::new()));
                 }
                 ResolveResult::Unknown(prefix) => {
-                    let prefix = shown(&prefix);
-                    return Err(wrong(format!(
+                    let prefix = quote_untrusted(&prefix);
+                    return Err(xml_error(format!(
                         "the prefix of <{prefix}:{element}> is not declared: for Dublin Core, add \
-                         xmlns:{prefix}=\"{ELEMENTS}\" to the outermost element"
+                         xmlns:{prefix}=\"{DC_ELEMENTS_NAMESPACE}\" to the outermost element"
                     )));
                 }
                 _ => {}
             }
         } else if matches!(reader.resolver().resolve_element(start.name()).0,
-            ResolveResult::Bound(namespace) if namespace.0 == ELEMENTS)
+            ResolveResult::Bound(namespace) if namespace.0 == DC_ELEMENTS_NAMESPACE)
         {
             // Left out without a word, it would be missed later.
-            return Err(DublinCoreError::Element { given: shown(start.local_name().as_ref()) });
+            return Err(DublinCoreError::Element { given: quote_untrusted(start.local_name().as_ref()) });
         }
         Ok(())
     }
@@ -171,7 +177,7 @@ impl Reading {
         if let Some((element, _, value)) = self.value.take_if(|(_, depth, _)| *depth > self.open.len())
             && !value.trim().is_empty()
         {
-            add(&mut self.statements, Statement::new(element, language, value)?)?;
+            push_statement(&mut self.statements, MetadataStatement::new(element, language, value)?)?;
         }
         Ok(())
     }
@@ -180,7 +186,7 @@ impl Reading {
         match &mut self.value {
             Some((_, _, value)) => value.push_str(text),
             None if self.open.is_empty() && !text.trim().is_empty() => {
-                return Err(wrong("there is text outside of its outermost element: take it out"));
+                return Err(xml_error("there is text outside of its outermost element: take it out"));
             }
             None => {}
         }
@@ -188,21 +194,24 @@ impl Reading {
     }
 
     fn reference(&mut self, reference: &BytesRef<'_>) -> Result<(), DublinCoreError> {
-        if let Some(character) = reference.resolve_char_ref().map_err(|error| ill_formed(&error))? {
+        if let Some(character) = reference.resolve_char_ref().map_err(|error| malformed_xml(&error))? {
             self.text(character.encode_utf8(&mut [0; 4]))
         } else if let Some(text) = resolve_xml_entity(reference) {
             self.text(text)
         } else {
-            Err(wrong(format!("&{}; is not known: write the character itself", shown(reference))))
+            Err(xml_error(format!(
+                "&{}; is not known: write the character itself",
+                quote_untrusted(reference)
+            )))
         }
     }
 }
 
-fn wrong(what: impl Into<String>) -> DublinCoreError {
+fn xml_error(what: impl Into<String>) -> DublinCoreError {
     DublinCoreError::Xml { what: what.into() }
 }
 
 /// The reader's words may repeat those of the document.
-fn ill_formed(error: &dyn std::error::Error) -> DublinCoreError {
-    wrong(cut(&error.to_string(), 200))
+fn malformed_xml(error: &dyn std::error::Error) -> DublinCoreError {
+    xml_error(truncate_untrusted(&error.to_string(), 200))
 }

@@ -7,7 +7,7 @@ use ibi_id::Label;
 use ibi_protocol::LabelLink;
 
 use crate::dublin_core::{DublinCore, Element};
-use crate::item::Spelling;
+use crate::item::LabelKey;
 
 /// The record of a metadata repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub struct MetadataRecord {
 /// label, by itself or in a link. Nothing if it is none: then the file is an item's own.
 pub fn read_record(own: &str, text: &str) -> Option<MetadataRecord> {
     let record = DublinCore::from_xml(text).ok()?;
-    let own = Spelling::parse(own).ok().map(|own| own.canonical);
+    let own = LabelKey::parse(own).ok().map(|own| own.canonical);
     let mut names: Vec<String> =
-        record.of(Element::Identifier).filter_map(|statement| canonical(statement.value())).collect();
+        record.of(Element::Identifier).filter_map(|statement| canonical_label(statement.value())).collect();
     names.retain(|name| own.as_ref() != Some(name));
     names.sort();
     names.dedup();
@@ -33,13 +33,13 @@ pub fn read_record(own: &str, text: &str) -> Option<MetadataRecord> {
 }
 
 /// The label that an identifier tells.
-fn canonical(value: &str) -> Option<String> {
+fn canonical_label(value: &str) -> Option<String> {
     let value = value.trim();
     if let Ok(label) = Label::parse(value) {
-        return Some(Spelling::of(&label).canonical);
+        return Some(LabelKey::of(&label).canonical);
     }
     let link = LabelLink::parse(value).ok().filter(|_| LabelLink::is_link(value));
-    link.map(|link| Spelling::of(&link.url.label).canonical)
+    link.map(|link| LabelKey::of(&link.url.label).canonical)
 }
 
 /// Whether a file of this name may hold the record.

@@ -1,6 +1,6 @@
-//! What a plain tree holds: its repositories, which of them are metadata of which, and what is
-//! none. Trees come from anywhere: links are not followed, nothing is run, and what cannot be read
-//! is told of and passed over.
+//! Surveys a plain tree: its repositories, which of them are metadata of which, and what is not a
+//! repository. Trees are untrusted: links are not followed, nothing is run, and what cannot be read
+//! is reported and skipped.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, DirEntry, File};
@@ -12,17 +12,17 @@ use ibi_id::{Form, Label};
 use crate::ArchiveError;
 use crate::import::metadata_repository::{METADATA_PROGRAM, MetadataRecord, is_record_name, read_record};
 use crate::import::{LateMetadata, TreeMetadata, TreeRepository};
-use crate::item::Spelling;
-use crate::plain_tree::STAMP;
+use crate::item::LabelKey;
+use crate::plain_tree::STAMP_FILE;
 
 /// The longest record that is read.
-const MAX_RECORD_BYTES: u64 = 4 << 20;
+const MAX_SURVEYED_RECORD_BYTES: u64 = 4 << 20;
 /// Notes that are kept; more are counted.
-const MAX_NOTES: usize = 100_000;
+const MAX_SURVEY_NOTES: usize = 100_000;
 /// Places with a `doc` that are kept, to say where the tree begins.
-const MAX_PLACES_WITH_DOC: usize = 100;
+const MAX_DOC_PLACES: usize = 100;
 /// Names of a repository that are told of beside `doc`.
-const MAX_LEFT_OUT: usize = 20;
+const MAX_LEFT_OUT_NAMES: usize = 20;
 
 /// What a tree holds.
 #[derive(Debug, Default)]
@@ -75,32 +75,32 @@ pub fn survey(root: &Path, progress: &dyn Fn()) -> Result<TreeSurvey, ArchiveErr
     let mut survey = TreeSurvey::default();
     let mut found = Vec::new();
     let root_entries = fs::read_dir(root).map_err(ArchiveError::io("read", root))?;
-    let first = survey.folders(root_entries, "");
+    let first = survey.collect_folders(root_entries, "");
     for (host, path) in first {
-        for (word, path) in survey.folders_of(&path, &host) {
+        for (word, path) in survey.list_folders(&path, &host) {
             // A folder of a host may be spelled like an opaque label: then it has no `doc`.
             if Label::parse(&word).is_ok_and(|label| label.form() != Form::Repository)
                 && fs::symlink_metadata(path.join("doc")).is_ok()
             {
-                survey.repository(word.clone(), path, &mut found, progress);
+                survey.inspect_repository(word.clone(), path, &mut found, progress);
                 continue;
             }
-            for (year, path) in survey.folders_of(&path, &word) {
-                for (date, path) in survey.folders_of(&path, &year) {
-                    survey.repository(date, path, &mut found, progress);
+            for (year, path) in survey.list_folders(&path, &word) {
+                for (date, path) in survey.list_folders(&path, &year) {
+                    survey.inspect_repository(date, path, &mut found, progress);
                 }
             }
         }
     }
     if found.is_empty() {
-        survey.begins_at = survey.places_with_doc.iter().find_map(|place| beginning_above(root, place));
+        survey.begins_at = survey.places_with_doc.iter().find_map(|place| tree_root_above(root, place));
     }
-    survey.tie(found);
+    survey.attach_metadata(found);
     Ok(survey)
 }
 
 /// Where a tree begins in which a folder with a `doc`, at this place below a root, is a repository.
-fn beginning_above(root: &Path, place: &str) -> Option<PathBuf> {
+fn tree_root_above(root: &Path, place: &str) -> Option<PathBuf> {
     let root = root.canonicalize().ok()?;
     let (mut label, mut at) = (place.to_owned(), &*root);
     // A label has at most four folders.
@@ -116,46 +116,46 @@ fn beginning_above(root: &Path, place: &str) -> Option<PathBuf> {
 }
 
 impl TreeSurvey {
-    fn pass_over(&mut self, place: &str, reason: impl Into<String>, refused: bool) {
+    fn add_note(&mut self, place: &str, reason: impl Into<String>, refused: bool) {
         let (place, reason) = (place.to_owned(), reason.into());
-        if self.notes.len() < MAX_NOTES {
+        if self.notes.len() < MAX_SURVEY_NOTES {
             self.notes.push(SurveyNote { place, reason, refused });
         } else {
             self.more_notes += 1;
         }
     }
 
-    fn folders_of(&mut self, path: &Path, place: &str) -> BTreeMap<String, PathBuf> {
+    fn list_folders(&mut self, path: &Path, place: &str) -> BTreeMap<String, PathBuf> {
         match fs::read_dir(path) {
-            Ok(entries) => self.folders(entries, place),
+            Ok(entries) => self.collect_folders(entries, place),
             Err(error) => {
-                self.pass_over(place, format!("cannot be read: {error}"), true);
+                self.add_note(place, format!("cannot be read: {error}"), true);
                 BTreeMap::new()
             }
         }
     }
 
     /// The folders among entries, by their places in the tree.
-    fn folders(&mut self, entries: fs::ReadDir, above: &str) -> BTreeMap<String, PathBuf> {
+    fn collect_folders(&mut self, entries: fs::ReadDir, above: &str) -> BTreeMap<String, PathBuf> {
         let mut folders = BTreeMap::new();
         for entry in entries {
             let (entry, kind) = match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {
                 Ok((kind, entry)) => (entry, kind),
                 Err(error) => {
-                    self.pass_over(above, format!("cannot be read: {error}"), true);
+                    self.add_note(above, format!("cannot be read: {error}"), true);
                     continue;
                 }
             };
             let name = entry.file_name().to_string_lossy().into_owned();
             let place = if above.is_empty() { name.clone() } else { format!("{above}/{name}") };
             if kind.is_symlink() {
-                self.pass_over(&place, "a symbolic link: links are not followed", false);
+                self.add_note(&place, "a symbolic link: links are not followed", false);
             } else if !kind.is_dir() {
                 self.stray_files += 1;
             } else if entry.file_name().to_str().is_none() {
-                self.pass_over(&place, "its name is not UTF-8: no label has such a name", false);
+                self.add_note(&place, "its name is not UTF-8: no label has such a name", false);
             } else if !name.starts_with('.') {
-                if name == "doc" && self.places_with_doc.len() < MAX_PLACES_WITH_DOC {
+                if name == "doc" && self.places_with_doc.len() < MAX_DOC_PLACES {
                     self.places_with_doc.push(above.to_owned());
                 }
                 folders.insert(place, entry.path());
@@ -165,7 +165,7 @@ impl TreeSurvey {
     }
 
     /// Looks at a folder that should be a repository.
-    fn repository(
+    fn inspect_repository(
         &mut self,
         place: String,
         folder: PathBuf,
@@ -175,33 +175,33 @@ impl TreeSurvey {
         let doc = folder.join("doc");
         let has_doc = match fs::symlink_metadata(&doc) {
             Ok(metadata) if metadata.is_symlink() => {
-                return self.pass_over(&place, "its `doc` is a symbolic link: links are not followed", true);
+                return self.add_note(&place, "its `doc` is a symbolic link: links are not followed", true);
             }
             Ok(metadata) => metadata.is_dir(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return self.pass_over(&place, format!("cannot be read: {error}"), true),
+            Err(error) => return self.add_note(&place, format!("cannot be read: {error}"), true),
         };
         if let Err(error) = Label::parse(&place) {
-            return self.pass_over(&place, format!("its name is no label: {error}"), has_doc);
+            return self.add_note(&place, format!("its name is no label: {error}"), has_doc);
         }
         if !has_doc {
-            return self.pass_over(&place, "it has no folder `doc`", false);
+            return self.add_note(&place, "it has no folder `doc`", false);
         }
-        let (mut left_out, doc_entries) = match (names_in(&folder), list(&doc)) {
+        let (mut left_out, doc_entries) = match (names_in(&folder), first_doc_entries(&doc)) {
             (Ok(names), Ok(entries)) => (names, entries),
             (Err(error), _) | (_, Err(error)) => {
-                return self.pass_over(&place, format!("cannot be read: {error}"), true);
+                return self.add_note(&place, format!("cannot be read: {error}"), true);
             }
         };
-        left_out.retain(|name| name != "doc" && name != STAMP);
-        let record = look_for_record(&place, &doc_entries);
+        left_out.retain(|name| name != "doc" && name != STAMP_FILE);
+        let record = find_record(&place, &doc_entries);
         progress();
         found.push(FoundRepository { label: place, folder, left_out, record });
     }
 
     /// Says which repositories are metadata of which.
-    fn tie(&mut self, found: Vec<FoundRepository>) {
-        let canonical = |label: &str| Spelling::parse(label).map(|label| label.canonical).unwrap_or_default();
+    fn attach_metadata(&mut self, found: Vec<FoundRepository>) {
+        let canonical = |label: &str| LabelKey::parse(label).map(|label| label.canonical).unwrap_or_default();
         let mut items: HashMap<String, Vec<usize>> = HashMap::new();
         let mut repositories = Vec::new();
         let mut records = Vec::new();
@@ -217,7 +217,7 @@ impl TreeSurvey {
                         "a metadata repository with a program and no record: save what `doc/{METADATA_PROGRAM}?choice=oai_dc` showed as \
                          doc/oai_dc.xml"
                     );
-                    self.pass_over(&label, reason, true);
+                    self.add_note(&label, reason, true);
                 }
                 FoundRecord::Read(record) => records.push((label, record)),
             }
@@ -242,7 +242,7 @@ impl TreeSurvey {
                     continue;
                 }
             };
-            self.pass_over(&label, reason, true);
+            self.add_note(&label, reason, true);
         }
         self.repositories = repositories;
     }
@@ -250,7 +250,7 @@ impl TreeSurvey {
 
 /// What lies in a folder, by name, in order.
 fn names_in(folder: &Path) -> io::Result<Vec<String>> {
-    let entries = fs::read_dir(folder)?.take(MAX_LEFT_OUT + 1);
+    let entries = fs::read_dir(folder)?.take(MAX_LEFT_OUT_NAMES + 1);
     let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let mut names = names.collect::<io::Result<Vec<_>>>()?;
     names.sort();
@@ -258,13 +258,13 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// As much of what lies in `doc` as a metadata repository has at most, and one more.
-fn list(doc: &Path) -> io::Result<Vec<DirEntry>> {
+fn first_doc_entries(doc: &Path) -> io::Result<Vec<DirEntry>> {
     fs::read_dir(doc)?.take(3).collect()
 }
 
 /// The record of a metadata repository: the only file of its `doc`, apart from the program that
 /// shows it.
-fn look_for_record(label: &str, entries: &[DirEntry]) -> FoundRecord {
+fn find_record(label: &str, entries: &[DirEntry]) -> FoundRecord {
     let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
     if entries.is_empty() || !entries.iter().all(is_file) {
         return FoundRecord::None;
@@ -286,8 +286,8 @@ fn look_for_record(label: &str, entries: &[DirEntry]) -> FoundRecord {
 /// A short text; nothing if it is longer, or none.
 fn read_bounded(path: &Path) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_RECORD_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= MAX_RECORD_BYTES)
+    File::open(path)?.take(MAX_SURVEYED_RECORD_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= MAX_SURVEYED_RECORD_BYTES)
         .then_some(bytes)
         .and_then(|bytes| String::from_utf8(bytes).ok()))
 }

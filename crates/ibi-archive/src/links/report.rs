@@ -1,36 +1,36 @@
-//! What Archives tell each other of the links of an item (`docs/formats/links.md`).
+//! The link reports and hints that Archives exchange (`docs/formats/links.md`).
 
 use ibi_store::journal::{LinkKind, LinkStatement, State};
 use serde::{Deserialize, Serialize};
 
 use super::MAX_STATEMENTS_PER_ITEM;
-use super::known::{is_sound, key_of};
-use crate::item::Labels;
+use super::statements::{is_valid_statement, key_of};
+use crate::item::ItemLabels;
 #[cfg(feature = "web")]
 use {
-    super::known::keys_of,
     super::receipts::LinkReceipts,
-    super::stated::{is_decided_here, stated},
+    super::stated_links::{is_decided_here, stated_target},
+    super::statements::keys_of,
     crate::ArchiveError,
-    crate::archive::{Holding, Holdings},
+    crate::archive::{HeldItem, Holdings},
 };
 
 /// The format of these documents.
 pub const LINK_REPORT_FORMAT: u32 = 1;
 
-/// What an Archive tells of the links of an item that it holds: `GET /api/v1/items/<label>/links`.
+/// An Archive's report of an item's links: `GET /api/v1/items/<label>/links`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkReport {
     /// The format of this document.
     pub format: u32,
-    /// The service label of the Archive that tells.
+    /// The service label of the reporting Archive.
     pub archive: String,
     /// The labels of the item.
-    pub item: Labels,
+    pub item: ItemLabels,
     /// Other labels that lead to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// What it is there: `Original`, `Copy` or `Deleted`.
+    /// Its state there: `Original`, `Copy` or `Deleted`.
     pub state: String,
     /// Whether links to the item are decided there.
     pub decides: bool,
@@ -39,24 +39,24 @@ pub struct LinkReport {
     pub language: Option<String>,
     /// When it was deposited.
     pub created: String,
-    /// What it states that it is the next edition of.
+    /// The item that it states to be the next edition of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_edition_of: Option<String>,
-    /// What it states that it is a translation of.
+    /// The item that it states to be a translation of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub translation_of: Option<String>,
     /// The highest counter of the statements about links to it.
     pub counter: u64,
-    /// The statements, proposals left out unless an operator asks.
+    /// The statements, without proposals unless an operator asks.
     pub links: Vec<LinkStatement>,
 }
 
 impl LinkReport {
-    /// What is told of the links of an item.
+    /// The report of a local item.
     #[cfg(feature = "web")]
     pub fn of(
         holdings: &Holdings,
-        holding: &Holding,
+        holding: &HeldItem,
         receipts: &LinkReceipts,
         proposals: bool,
     ) -> Result<Self, ArchiveError> {
@@ -64,8 +64,9 @@ impl LinkReport {
         let mut links = holdings.link_list(item, proposals)?;
         for link in &mut links {
             let older = holdings.held_by_key(&link.older)?;
-            if older.is_some_and(|older| is_decided_here(holdings, &older)) {
-                link.receipt = Some(receipts.receipt(link));
+            let is_decided = older.is_some_and(|older| is_decided_here(holdings, &older));
+            if is_decided && link.told_with.is_none() {
+                link.receipt = receipts.receipt(link);
             }
         }
         Ok(Self {
@@ -77,19 +78,19 @@ impl LinkReport {
             decides: !holdings.is_restored() && is_decided_here(holdings, holding),
             language: item.language.map(|language| language.to_string()),
             created: item.created.clone(),
-            next_edition_of: stated(item, LinkKind::Edition).map(str::to_owned),
-            translation_of: stated(item, LinkKind::Translation).map(str::to_owned),
+            next_edition_of: stated_target(item, LinkKind::Edition).map(str::to_owned),
+            translation_of: stated_target(item, LinkKind::Translation).map(str::to_owned),
             counter: holdings.next_link_counter(item)? - 1,
             links,
         })
     }
 
-    /// Whether it is a document that could have been written here.
+    /// Whether the document could have been written here.
     pub fn check(&self) -> Result<(), String> {
         if self.format != LINK_REPORT_FORMAT {
             return Err(format!("the format of its links is {}, not {LINK_REPORT_FORMAT}", self.format));
         }
-        if self.links.len() > MAX_STATEMENTS_PER_ITEM || !self.links.iter().all(is_sound) {
+        if self.links.len() > MAX_STATEMENTS_PER_ITEM || !self.links.iter().all(is_valid_statement) {
             return Err("its statements about links make no sense".to_owned());
         }
         let labels = self.item.iter().chain(self.aliases.iter().map(String::as_str)).chain([&*self.archive]);
@@ -102,14 +103,14 @@ impl LinkReport {
         Ok(())
     }
 
-    /// All labels of the item in the spelling of statements.
+    /// All labels of the item in canonical spelling.
     #[cfg(feature = "web")]
     pub(crate) fn keys(&self) -> Vec<String> {
         let labels = self.item.iter().chain(self.aliases.iter().map(String::as_str));
         labels.filter_map(key_of).collect()
     }
 
-    /// Whether the item states a link of a kind to one with these labels.
+    /// Whether the item states a link of a kind to an item with these labels.
     #[cfg(feature = "web")]
     pub(crate) fn states(&self, kind: LinkKind, older: &[String]) -> bool {
         let stated = match kind {
@@ -120,8 +121,8 @@ impl LinkReport {
     }
 }
 
-/// A hint that there is news of a link: `POST /api/v1/links`. Nobody believes it: who gets it looks for
-/// itself.
+/// A hint that a link has changed: `POST /api/v1/links`. It is not trusted: the recipient verifies
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkHint {
@@ -131,22 +132,22 @@ pub struct LinkHint {
     pub older: String,
     /// The newer item.
     pub newer: String,
-    /// What the sender knows that the receiver once decided, with its receipt.
+    /// A past decision of the recipient that the sender knows, with its receipt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<LinkStatement>,
 }
 
 impl LinkHint {
-    /// The labels in the spelling of statements; nothing if they are no labels.
+    /// The labels in canonical spelling; `None` if they are invalid.
     pub fn keys(&self) -> Option<(String, String)> {
-        let sound = self.decided.as_ref().is_none_or(is_sound);
+        let sound = self.decided.as_ref().is_none_or(is_valid_statement);
         Some((key_of(&self.older)?, key_of(&self.newer)?)).filter(|(older, newer)| sound && older != newer)
     }
 }
 
-/// All labels of an item here, in the spelling of statements.
+/// All labels of a local item in canonical spelling.
 #[cfg(feature = "web")]
-pub(crate) fn item_keys(holding: &Holding) -> Vec<String> {
+pub(crate) fn item_keys(holding: &HeldItem) -> Vec<String> {
     keys_of(&holding.item)
 }
 
@@ -156,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// A document of format 1 that this program wrote once, byte for byte; later ones may say more.
+    /// A document of format 1 as once written, byte for byte; later ones may have more fields.
     #[test]
     fn the_report_of_format_1_is_still_read_and_written() {
         let sample = include_str!("../../tests/samples/links-1.json");

@@ -1,5 +1,5 @@
-//! The folders of a plain tree. An item is written aside, made durable, and takes the place of its
-//! older version at once.
+//! The folders of a plain tree. An item is staged, made durable, and replaces its older version
+//! atomically.
 
 use std::cell::Cell;
 use std::fs::{self, File, Permissions};
@@ -10,27 +10,27 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ibi_id::Instant;
-use ibi_store::content::CopyOut;
-use ibi_store::ocfl::raw;
-use ibi_store::records::FileRecord;
+use ibi_store::content::VerifiedCopyError;
+use ibi_store::index::FileRecord;
+use ibi_store::ocfl::decode_logical_path;
 use rustix::fs::{CWD, RenameFlags, ioctl_ficlone, renameat_with, syncfs};
 
 use crate::ArchiveError;
-use crate::archive::{Holding, Holdings};
+use crate::archive::{HeldItem, Holdings};
 use crate::full_record::full_record;
-use crate::plain_tree::STAMP;
+use crate::plain_tree::STAMP_FILE;
 
-/// Files that are read from the index at a time.
+/// Files that are read from the index per page.
 const FILES_PER_PAGE: usize = 1000;
 
 /// The folders of a plain tree.
 pub(super) struct TreeLayout {
     out: PathBuf,
     staging: PathBuf,
-    /// The OCFL tree that the bytes come from.
+    /// The OCFL tree, the source of the bytes.
     tree: PathBuf,
     link: bool,
-    /// Whether the filesystem may share bytes between files; found out with the first one.
+    /// Whether the filesystem supports reflinks; detected with the first file.
     shares: Cell<bool>,
     next: Cell<u64>,
 }
@@ -40,7 +40,7 @@ pub(super) struct TreeLayout {
 pub(super) enum TreePart {
     /// Its files.
     Data,
-    /// The record that describes it.
+    /// Its metadata record.
     Metadata,
 }
 
@@ -49,10 +49,10 @@ impl TreePart {
 }
 
 /// The third line of the stamp of a metadata repository.
-const METADATA_LINE: &str = "metadata";
+const METADATA_STAMP_LINE: &str = "metadata";
 
-/// An item that was written aside.
-pub(super) struct WrittenItem {
+/// A staged item.
+pub(super) struct StagedTreeItem {
     pub(super) part: TreePart,
     staged: PathBuf,
     folder: PathBuf,
@@ -60,27 +60,27 @@ pub(super) struct WrittenItem {
     pub(super) bytes: u64,
 }
 
-/// An item that lies in the tree.
-pub(super) struct LaidItem {
-    /// Its folder, from the beginning of the tree: its label.
+/// An item in the tree.
+pub(super) struct PlainTreeEntry {
+    /// Its folder relative to the root of the tree: its label.
     pub(super) folder: PathBuf,
     /// The path of its object.
     pub(super) path: String,
     pub(super) part: TreePart,
 }
 
-impl LaidItem {
+impl PlainTreeEntry {
     fn new(folder: PathBuf, stamp: &str) -> Self {
         let mut lines = stamp.lines();
         let path = lines.next().unwrap_or_default().to_owned();
-        let is_metadata = lines.nth(1) == Some(METADATA_LINE);
+        let is_metadata = lines.nth(1) == Some(METADATA_STAMP_LINE);
         let part = if is_metadata { TreePart::Metadata } else { TreePart::Data };
         Self { folder, path, part }
     }
 }
 
 impl TreeLayout {
-    /// Begins with nothing staged: what a crash left there is thrown away.
+    /// Clears the staging area: a crash may have left files there.
     pub(super) fn open(out: &Path, staging: &Path, tree: &Path, link: bool) -> Result<Self, ArchiveError> {
         remove(staging)?;
         fs::create_dir_all(staging).map_err(ArchiveError::io("create", staging))?;
@@ -94,9 +94,9 @@ impl TreeLayout {
         })
     }
 
-    /// Where an item lies, or its metadata: under the first label, as that is spelled, for so
-    /// authors write their links.
-    pub(super) fn folder(&self, holding: &Holding, part: TreePart) -> PathBuf {
+    /// The folder of an item or of its metadata: its first label as spelled, because authors write
+    /// their links so.
+    pub(super) fn folder(&self, holding: &HeldItem, part: TreePart) -> PathBuf {
         PathBuf::from(match part {
             TreePart::Data => holding.item.labels.primary(),
             TreePart::Metadata => holding.item.metadata.primary(),
@@ -104,26 +104,26 @@ impl TreeLayout {
     }
 
     /// Whether a folder of this tree holds an item.
-    pub(super) fn is_laid(&self, folder: &Path) -> bool {
-        fs::symlink_metadata(self.out.join(folder).join(STAMP)).is_ok_and(|stamp| stamp.is_file())
+    pub(super) fn has_item(&self, folder: &Path) -> bool {
+        fs::symlink_metadata(self.out.join(folder).join(STAMP_FILE)).is_ok_and(|stamp| stamp.is_file())
     }
 
-    /// Writes an item aside; nothing if what lies in the tree is its newest version already.
+    /// Stages an item; `None` if the tree already has its newest version.
     pub(super) fn write(
         &self,
         holdings: &Holdings,
-        holding: &Holding,
+        holding: &HeldItem,
         part: TreePart,
-    ) -> Result<Option<WrittenItem>, ArchiveError> {
+    ) -> Result<Option<StagedTreeItem>, ArchiveError> {
         let folder = self.folder(holding, part);
         let record = holdings.records.item(&holding.path)?;
         let digest = record.map(|record| record.inventory).unwrap_or_default();
         let mut stamp = format!("{}\nv{} {digest}\n", holding.path, holding.version);
         if part == TreePart::Metadata {
-            stamp = format!("{stamp}{METADATA_LINE}\n");
+            stamp = format!("{stamp}{METADATA_STAMP_LINE}\n");
         }
         let place = self.out.join(&folder);
-        match fs::read_to_string(place.join(STAMP)) {
+        match fs::read_to_string(place.join(STAMP_FILE)) {
             Ok(found) if found == stamp => return Ok(None),
             Ok(_) => {}
             Err(_) if fs::symlink_metadata(&place).is_err() => {}
@@ -132,31 +132,31 @@ impl TreeLayout {
                 return Err(ArchiveError::Value(what));
             }
         }
-        let mut item = WrittenItem { part, staged: self.aside(), folder, files: 0, bytes: 0 };
+        let mut item = StagedTreeItem { part, staged: self.next_staging_path(), folder, files: 0, bytes: 0 };
         let written = match part {
             TreePart::Data => self.write_files(holdings, holding, &mut item),
             TreePart::Metadata => self.write_record(holdings, holding, &item),
         };
         let written = written.and_then(|()| {
-            let path = item.staged.join(STAMP);
+            let path = item.staged.join(STAMP_FILE);
             fs::write(&path, &stamp).map_err(ArchiveError::io("write", &path))
         });
         match written {
             Ok(()) => Ok(Some(item)),
             Err(error) => {
-                // Thrown away at the next start if not now.
+                // If this fails, the next start removes it.
                 let _ = remove(&item.staged);
                 Err(error)
             }
         }
     }
 
-    /// The whole record, which names the item: so `import` knows whose it is.
+    /// Writes the full record, which names the item, so that `import` can match them.
     fn write_record(
         &self,
         holdings: &Holdings,
-        holding: &Holding,
-        item: &WrittenItem,
+        holding: &HeldItem,
+        item: &StagedTreeItem,
     ) -> Result<(), ArchiveError> {
         let doc = item.staged.join("doc");
         fs::create_dir_all(&doc).map_err(ArchiveError::io("create", &doc))?;
@@ -165,14 +165,14 @@ impl TreeLayout {
         let mut file = create(&path)?;
         file.write_all(record.as_bytes()).map_err(ArchiveError::io("write", &path))?;
         let updated = holding.item.metadata_time().parse::<Instant>().ok().and_then(system_time);
-        date(&file, &path, updated)
+        set_modified_date(&file, &path, updated)
     }
 
     fn write_files(
         &self,
         holdings: &Holdings,
-        holding: &Holding,
-        item: &mut WrittenItem,
+        holding: &HeldItem,
+        item: &mut StagedTreeItem,
     ) -> Result<(), ArchiveError> {
         let doc = item.staged.join("doc");
         fs::create_dir_all(&doc).map_err(ArchiveError::io("create", &doc))?;
@@ -193,14 +193,15 @@ impl TreeLayout {
     fn write_file(
         &self,
         holdings: &Holdings,
-        holding: &Holding,
+        holding: &HeldItem,
         file: &FileRecord,
         doc: &Path,
         updated: Option<SystemTime>,
     ) -> Result<(), ArchiveError> {
-        let bytes = raw(&file.name);
+        let bytes = decode_logical_path(&file.name);
         let name = Path::new(std::ffi::OsStr::from_bytes(&bytes));
-        // Depositing refuses such names; an object that somebody laid into the tree may have them.
+        // Deposits refuse such names, but an object placed into the tree by other means may have
+        // them.
         if !name.components().all(|part| matches!(part, Component::Normal(_))) || bytes.contains(&0) {
             return Err(ArchiveError::Value(format!(
                 "the file name {} leads out of the item",
@@ -211,49 +212,49 @@ impl TreeLayout {
         let from = self.tree.join(&holding.path).join(&file.content);
         let above = to.parent().unwrap_or(doc);
         fs::create_dir_all(above).map_err(ArchiveError::io("create", above))?;
-        if self.share(&from, &to, updated)? {
+        if self.try_reflink(&from, &to, updated)? {
             return Ok(());
         }
         if self.link && fs::hard_link(&from, &to).is_ok() {
-            // Whoever writes here would write into the Archive.
-            let mode = fs::metadata(&to).map(|file| file.permissions().mode());
-            let read_only =
-                mode.and_then(|mode| fs::set_permissions(&to, Permissions::from_mode(mode & !0o222)));
+            // Writing to this hard link would modify the Archive. The Archive's own file is
+            // private; here it is readable by those who may read its folder.
+            let mode = fs::metadata(above).map(|folder| folder.permissions().mode() & 0o444);
+            let read_only = mode.and_then(|mode| fs::set_permissions(&to, Permissions::from_mode(mode)));
             return read_only.map_err(ArchiveError::io("make read-only", &to));
         }
         let mut written = create(&to)?;
         let copied = holdings.open_file(&holding.path, file)?.copy_to(&mut written);
         copied.map_err(|error| match error {
-            CopyOut::Kept(error) => error.into(),
-            CopyOut::Write(error) => ArchiveError::io("write", &to)(error),
+            VerifiedCopyError::Kept(error) => error.into(),
+            VerifiedCopyError::Write(error) => ArchiveError::io("write", &to)(error),
         })?;
-        date(&written, &to, updated)
+        set_modified_date(&written, &to, updated)
     }
 
-    /// Shares the bytes of a file with the Archive's, if the filesystem can: writing to the one
-    /// then leaves the other as it is.
-    fn share(&self, from: &Path, to: &Path, updated: Option<SystemTime>) -> Result<bool, ArchiveError> {
+    /// Reflinks a file of the Archive, if the filesystem can: writing to one then does not change
+    /// the other.
+    fn try_reflink(&self, from: &Path, to: &Path, updated: Option<SystemTime>) -> Result<bool, ArchiveError> {
         if !self.shares.get() {
             return Ok(false);
         }
         let Ok(from) = File::open(from) else { return Ok(false) };
         let written = create(to)?;
         if ioctl_ficlone(&written, from).is_ok() {
-            return date(&written, to, updated).map(|()| true);
+            return set_modified_date(&written, to, updated).map(|()| true);
         }
         self.shares.set(false);
         fs::remove_file(to).map_err(ArchiveError::io("remove", to))?;
         Ok(false)
     }
 
-    /// Makes what was written durable, all at once.
+    /// Makes all staged files durable at once.
     pub(super) fn sync(&self) -> Result<(), ArchiveError> {
         let folder = File::open(&self.staging).map_err(ArchiveError::io("open", &self.staging))?;
         syncfs(&folder).map_err(|error| ArchiveError::io("sync", &self.staging)(error.into()))
     }
 
     /// Puts an item in its place, in one step where the system can.
-    pub(super) fn put_in_place(&self, item: &WrittenItem) -> Result<(), ArchiveError> {
+    pub(super) fn put_in_place(&self, item: &StagedTreeItem) -> Result<(), ArchiveError> {
         let place = self.out.join(&item.folder);
         let above = place.parent().unwrap_or(&self.out);
         fs::create_dir_all(above).map_err(ArchiveError::io("create", above))?;
@@ -265,20 +266,20 @@ impl TreeLayout {
         if renameat_with(CWD, &item.staged, CWD, &place, RenameFlags::EXCHANGE).is_ok() {
             return remove(&item.staged);
         }
-        let old = self.aside();
+        let old = self.next_staging_path();
         put(&place, &old)?;
         put(&item.staged, &place)?;
         remove(&old)
     }
 
-    /// Takes an item out of the tree, with the folders above it that hold nothing else.
-    pub(super) fn take_away(&self, folder: &Path) -> Result<(), ArchiveError> {
-        let (place, gone) = (self.out.join(folder), self.aside());
+    /// Removes an item from the tree, with parent folders that become empty.
+    pub(super) fn remove_entry(&self, folder: &Path) -> Result<(), ArchiveError> {
+        let (place, gone) = (self.out.join(folder), self.next_staging_path());
         fs::rename(&place, &gone).map_err(ArchiveError::io("take away", &place))?;
         remove(&gone)?;
         let mut above = folder.parent();
         while let Some(folder) = above.filter(|folder| !folder.as_os_str().is_empty()) {
-            // Not empty: others lie there.
+            // Not empty: it holds other items.
             if fs::remove_dir(self.out.join(folder)).is_err() {
                 break;
             }
@@ -288,14 +289,14 @@ impl TreeLayout {
     }
 
     /// Every item that lies in the tree.
-    pub(super) fn laid(&self) -> impl Iterator<Item = Result<LaidItem, ArchiveError>> + use<> {
+    pub(super) fn tree_entries(&self) -> impl Iterator<Item = Result<PlainTreeEntry, ArchiveError>> + use<> {
         let out = self.out.clone();
         let mut left = vec![PathBuf::new()];
         std::iter::from_fn(move || {
             while let Some(folder) = left.pop() {
                 let place = out.join(&folder);
-                if let Ok(stamp) = fs::read_to_string(place.join(STAMP)) {
-                    return Some(Ok(LaidItem::new(folder, &stamp)));
+                if let Ok(stamp) = fs::read_to_string(place.join(STAMP_FILE)) {
+                    return Some(Ok(PlainTreeEntry::new(folder, &stamp)));
                 }
                 // Labels have at most four parts.
                 if folder.components().count() >= 4 {
@@ -317,13 +318,14 @@ impl TreeLayout {
         })
     }
 
-    /// Where the item of an object and its metadata lie, whose description is no longer there.
-    pub(super) fn find(&self, path: &str) -> Result<Vec<LaidItem>, ArchiveError> {
-        let is_it = |laid: &Result<LaidItem, _>| laid.as_ref().map_or(true, |laid| laid.path == path);
-        self.laid().filter(is_it).collect()
+    /// Finds the folders of an item and its metadata by the path of its object, when its
+    /// description is gone.
+    pub(super) fn find(&self, path: &str) -> Result<Vec<PlainTreeEntry>, ArchiveError> {
+        let is_it = |laid: &Result<PlainTreeEntry, _>| laid.as_ref().map_or(true, |laid| laid.path == path);
+        self.tree_entries().filter(is_it).collect()
     }
 
-    fn aside(&self) -> PathBuf {
+    fn next_staging_path(&self) -> PathBuf {
         let number = self.next.get();
         self.next.set(number + 1);
         self.staging.join(number.to_string())
@@ -334,8 +336,8 @@ fn create(path: &Path) -> Result<File, ArchiveError> {
     File::options().write(true).create_new(true).open(path).map_err(ArchiveError::io("create", path))
 }
 
-/// Gives a file the date of its item.
-fn date(file: &File, path: &Path, at: Option<SystemTime>) -> Result<(), ArchiveError> {
+/// Sets the modification time of a file to the date of its item.
+fn set_modified_date(file: &File, path: &Path, at: Option<SystemTime>) -> Result<(), ArchiveError> {
     at.map_or(Ok(()), |at| file.set_modified(at)).map_err(ArchiveError::io("date", path))
 }
 

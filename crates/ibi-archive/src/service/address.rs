@@ -1,41 +1,24 @@
-//! Where things are on the Web: `/col/<label>/…` (clause 2.3).
+//! Web addresses of items and files: `/col/<label>/…` (clause 2.3).
 
 use ibi_id::{Form, Label};
-use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+use ibi_protocol::FilePath;
 
-use crate::archive::Holding;
-use crate::item::Labels;
-use crate::relations::What;
+use crate::archive::HeldItem;
+use crate::item::ItemLabels;
+use crate::relations::TargetPart;
+use crate::url_path::{encode_file_path, encode_path_bytes};
 
-/// What stands in the path of a URL as it is (RFC 3986), without what the list of pairs keeps for itself.
-const PATH: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'[')
-    .add(b'\\')
-    .add(b']')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
-
-/// The address of an Archive, as links have it.
+/// The address of an Archive, as used in links.
 #[derive(Debug, Clone)]
-pub struct Address {
+pub struct ServiceAddress {
     /// Host and port: `archiveaddress`.
     pub archive: String,
-    /// Whether over TLS.
+    /// Whether it uses TLS.
     pub secure: bool,
 }
 
-impl Address {
-    /// A URL of ours.
+impl ServiceAddress {
+    /// An absolute URL on this Archive.
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.secure { "https" } else { "http" };
         format!("{scheme}://{}{path}", self.archive)
@@ -43,37 +26,43 @@ impl Address {
 }
 
 /// The page of an item.
-pub fn item(labels: &Labels) -> String {
+pub fn item_page_path(labels: &ItemLabels) -> String {
     format!("/col/{}/", labels.primary())
 }
 
-/// The files of an item, and what opens there if none is named.
-pub fn folder(labels: &Labels) -> String {
+/// The folder of an item's files; without a file name, it opens the item's target.
+pub fn item_folder_path(labels: &ItemLabels) -> String {
     format!("/col/{}/doc/", labels.primary())
 }
 
 /// A file of an item, by its name in the inventory.
-pub fn file(labels: &Labels, name: &str) -> String {
-    format!("/col/{}/doc/{}", labels.primary(), percent_encode(&crate::keep::raw(name), PATH))
+pub fn item_file_path(labels: &ItemLabels, name: &str) -> String {
+    format!("/col/{}/doc/{}", labels.primary(), encode_path_bytes(&crate::keep::decode_logical_path(name)))
 }
 
-/// The list of files of an item.
-pub fn file_list(labels: &Labels) -> String {
+/// A path below the target URL of an item: this Archive redirects from there.
+pub fn below_target_path(labels: &ItemLabels, path: &FilePath) -> String {
+    format!("/col/{}/doc{}", labels.primary(), encode_file_path(path))
+}
+
+/// The page that lists the files of an item.
+pub fn file_list_path(labels: &ItemLabels) -> String {
     format!("/col/{}/files", labels.primary())
 }
 
-/// The metadata of an item, in a format, or as a page in a language.
-pub fn metadata(item: &Holding, what: &What) -> String {
-    let page = self::item(&item.item.metadata);
+/// The metadata of an item, in a format or as a page in a language.
+pub fn metadata_path(item: &HeldItem, what: &TargetPart) -> String {
+    let page = item_page_path(&item.item.metadata);
     match what {
-        What::Metadata { format: Some(format), .. } => format!("{page}{format}"),
-        What::Metadata { language: Some(language), .. } => format!("{page}?lang={language}"),
-        What::Metadata { .. } | What::Item => page,
+        TargetPart::Metadata { format: Some(format), .. } => format!("{page}{format}"),
+        TargetPart::Metadata { language: Some(language), .. } => format!("{page}?lang={language}"),
+        TargetPart::Metadata { .. } | TargetPart::Item => page,
     }
 }
 
-/// Reads the path after `/col/`: a label, and what follows it. The order of reading is that of clause 4.1.
-pub fn split(path: &str) -> Option<(&str, &str)> {
+/// Splits the path after `/col/` into a label and the rest. Forms are tried in the order of clause
+/// 4.1.
+pub fn split_label(path: &str) -> Option<(&str, &str)> {
     let mut ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let second = ends.nth(1);
     let fourth = ends.nth(1);
@@ -92,11 +81,11 @@ mod tests {
     #[test]
     fn a_label_is_found_in_a_path() {
         let rep = "sid.inpe.br/mtc-m18/2009/02.16.17.46";
-        assert_eq!(split(&format!("{rep}/doc/a/b")), Some((rep, "/doc/a/b")));
-        assert_eq!(split(rep), Some((rep, "")));
-        assert_eq!(split("8JMKD3MGP8W/34PGRBS/doc/x"), Some(("8JMKD3MGP8W/34PGRBS", "/doc/x")));
+        assert_eq!(split_label(&format!("{rep}/doc/a/b")), Some((rep, "/doc/a/b")));
+        assert_eq!(split_label(rep), Some((rep, "")));
+        assert_eq!(split_label("8JMKD3MGP8W/34PGRBS/doc/x"), Some(("8JMKD3MGP8W/34PGRBS", "/doc/x")));
         for none in ["", "/", "a", "a/b", "a/b/c/d", "//doc", "../../etc/passwd"] {
-            assert_eq!(split(none), None, "{none}");
+            assert_eq!(split_label(none), None, "{none}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Robots, told from people by what they call themselves.
+//! Distinguishes robots from people by their `User-Agent`.
 
-/// Words in the names of programs that ask without a person: those of the COUNTER list that name whole families.
-const WORDS: [&str; 34] = [
+/// Words in the names of automated clients: those from the COUNTER list that cover whole families.
+const ROBOT_AGENT_WORDS: [&str; 34] = [
     "bot",
     "crawl",
     "spider",
@@ -38,11 +38,12 @@ const WORDS: [&str; 34] = [
     "oai",
 ];
 
-/// Whether a `User-Agent` is that of a robot or a program. One without a name is none of a person.
+/// Whether a `User-Agent` is that of a robot or a program. A missing or empty one counts as a
+/// robot.
 pub(super) fn is_robot(agent: Option<&str>) -> bool {
     let Some(agent) = agent.filter(|agent| !agent.trim().is_empty()) else { return true };
     let agent = agent.to_ascii_lowercase();
-    WORDS.iter().any(|word| agent.contains(word))
+    ROBOT_AGENT_WORDS.iter().any(|word| agent.contains(word))
 }
 
 #[cfg(test)]

@@ -2,19 +2,19 @@
 
 use std::str::FromStr;
 
-use crate::deposit::Draft;
-use crate::dublin_core::{DublinCore, Statement};
+use crate::deposit::DepositRequest;
+use crate::dublin_core::{DublinCore, MetadataStatement};
 
 /// Between several values in one field.
-const SEVERAL: &str = "||";
+const VALUE_SEPARATOR: &str = "||";
 
-const NAMES: &str = "file, url, record, language, translation-of, next-edition-of, target, access, label, original, \
+const COLUMN_NAMES: &str = "file, url, record, language, translation-of, next-edition-of, target, access, label, original, \
                      alias, metadata-label, created, updated, metadata-updated, \
                      non-transferable, and dc. with a Dublin Core element, as dc.title or dc.title@pt";
 
 /// What a column holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Column {
+enum TableColumn {
     File,
     Url,
     Record,
@@ -39,29 +39,31 @@ enum Column {
 
 /// The heading of a table.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct TableHeading {
     names: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     /// Where the column of files is, if there is one.
     file: Option<usize>,
 }
 
-impl Columns {
+impl TableHeading {
     pub(super) fn of<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let names: Vec<String> = headers.map(|name| name.trim().to_owned()).collect();
-        let columns = names.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
-        let file = columns.iter().position(|column| *column == Column::File);
-        if file.is_none() && !columns.iter().any(|column| matches!(column, Column::Url | Column::Record)) {
-            return Err(format!("it has no column file, url or record. The columns are {NAMES}"));
+        let columns = names.iter().map(|name| parse_column(name)).collect::<Result<Vec<_>, _>>()?;
+        let file = columns.iter().position(|column| *column == TableColumn::File);
+        if file.is_none()
+            && !columns.iter().any(|column| matches!(column, TableColumn::Url | TableColumn::Record))
+        {
+            return Err(format!("it has no column file, url or record. The columns are {COLUMN_NAMES}"));
         }
         for (number, column) in columns.iter().enumerate() {
             let repeatable = matches!(
                 column,
-                Column::Statement(_)
-                    | Column::Label
-                    | Column::MetadataLabel
-                    | Column::Alias
-                    | Column::Nothing
+                TableColumn::Statement(_)
+                    | TableColumn::Label
+                    | TableColumn::MetadataLabel
+                    | TableColumn::Alias
+                    | TableColumn::Nothing
             );
             if !repeatable && columns[..number].contains(column) {
                 return Err(format!("the column {} is there twice", names[number]));
@@ -82,14 +84,14 @@ impl Columns {
     /// 2.2).
     pub(super) fn has_no_files(&self, values: &[String]) -> bool {
         self.columns.iter().zip(values).any(|(column, value)| match column {
-            Column::Url => !value.is_empty(),
-            Column::Record => yes(value) == Ok(true),
+            TableColumn::Url => !value.is_empty(),
+            TableColumn::Record => parse_yes_no(value) == Ok(true),
             _ => false,
         })
     }
 
     /// Names and values that are not empty, in order of the names.
-    pub(super) fn named<'a>(&'a self, values: &'a [String]) -> Vec<(&'a str, &'a str)> {
+    pub(super) fn named_values<'a>(&'a self, values: &'a [String]) -> Vec<(&'a str, &'a str)> {
         let pairs = self.names.iter().zip(values).map(|(name, value)| (name.as_str(), value.as_str()));
         let mut pairs: Vec<_> = pairs.filter(|(_, value)| !value.is_empty()).collect();
         pairs.sort_by_key(|(name, _)| *name);
@@ -97,42 +99,44 @@ impl Columns {
     }
 
     /// What a row says.
-    pub(super) fn draft(&self, values: &[String], key: String, by: &str) -> Result<Draft, String> {
+    pub(super) fn draft(&self, values: &[String], key: String, by: &str) -> Result<DepositRequest, String> {
         let mut statements = Vec::new();
-        let mut draft = Draft { key: Some(key), ..Draft::new(by) };
+        let mut draft = DepositRequest { key: Some(key), ..DepositRequest::new(by) };
         for ((column, name), value) in self.columns.iter().zip(&self.names).zip(values) {
             if value.is_empty() {
                 continue;
             }
             let at = |error: String| format!("column {name}: {error}");
             match column {
-                Column::File => {}
-                Column::Url => draft.url = Some(parsed(value).map_err(at)?),
+                TableColumn::File => {}
+                TableColumn::Url => draft.url = Some(parse_value(value).map_err(at)?),
                 // Also says that there is no file: both would contradict each other.
-                Column::Record => {
-                    if yes(value).map_err(at)? && !self.file(values).is_empty() {
+                TableColumn::Record => {
+                    if parse_yes_no(value).map_err(at)? && !self.file(values).is_empty() {
                         return Err(format!(
                             "column {name}: a record has no file, and the column file names one"
                         ));
                     }
                 }
-                Column::Nothing => return Err(format!("{value:?} stands in a column without a name")),
-                Column::Language => draft.language = Some(parsed(value).map_err(at)?),
-                Column::TranslationOf => draft.translation_of = Some(value.clone()),
-                Column::NextEditionOf => draft.next_edition_of = Some(value.clone()),
-                Column::Target => draft.target = Some(value.clone()),
-                Column::Access => draft.access = parsed(value).map_err(at)?,
-                Column::Label => draft.labels.extend(several(value)),
-                Column::Alias => draft.aliases.extend(several(value)),
-                Column::MetadataLabel => draft.metadata_labels.extend(several(value)),
-                Column::Created => draft.created = Some(value.clone()),
-                Column::Updated => draft.updated = Some(value.clone()),
-                Column::MetadataUpdated => draft.metadata_updated = Some(value.clone()),
-                Column::Original => draft.original = yes(value).map_err(at)?,
-                Column::NonTransferable => draft.transferable = !yes(value).map_err(at)?,
-                Column::Statement(element) => {
-                    for value in several(value) {
-                        statements.push(parsed::<Statement>(&format!("{element}={value}")).map_err(at)?);
+                TableColumn::Nothing => return Err(format!("{value:?} stands in a column without a name")),
+                TableColumn::Language => draft.language = Some(parse_value(value).map_err(at)?),
+                TableColumn::TranslationOf => draft.translation_of = Some(value.clone()),
+                TableColumn::NextEditionOf => draft.next_edition_of = Some(value.clone()),
+                TableColumn::Target => draft.target = Some(value.clone()),
+                TableColumn::Access => draft.access = parse_value(value).map_err(at)?,
+                TableColumn::Label => draft.labels.extend(split_values(value)),
+                TableColumn::Alias => draft.aliases.extend(split_values(value)),
+                TableColumn::MetadataLabel => draft.metadata_labels.extend(split_values(value)),
+                TableColumn::Created => draft.created = Some(value.clone()),
+                TableColumn::Updated => draft.updated = Some(value.clone()),
+                TableColumn::MetadataUpdated => draft.metadata_updated = Some(value.clone()),
+                TableColumn::Original => draft.original = parse_yes_no(value).map_err(at)?,
+                TableColumn::NonTransferable => draft.transferable = !parse_yes_no(value).map_err(at)?,
+                TableColumn::Statement(element) => {
+                    for value in split_values(value) {
+                        statements.push(
+                            parse_value::<MetadataStatement>(&format!("{element}={value}")).map_err(at)?,
+                        );
                     }
                 }
             }
@@ -142,49 +146,49 @@ impl Columns {
     }
 }
 
-fn column(name: &str) -> Result<Column, String> {
+fn parse_column(name: &str) -> Result<TableColumn, String> {
     Ok(match name.to_ascii_lowercase().as_str() {
-        "" => Column::Nothing,
-        "file" => Column::File,
-        "url" => Column::Url,
-        "record" => Column::Record,
-        "language" => Column::Language,
-        "translation-of" => Column::TranslationOf,
-        "next-edition-of" => Column::NextEditionOf,
-        "target" => Column::Target,
-        "access" => Column::Access,
-        "label" => Column::Label,
-        "original" => Column::Original,
-        "alias" => Column::Alias,
-        "metadata-label" => Column::MetadataLabel,
-        "created" => Column::Created,
-        "updated" => Column::Updated,
-        "metadata-updated" => Column::MetadataUpdated,
-        "non-transferable" => Column::NonTransferable,
+        "" => TableColumn::Nothing,
+        "file" => TableColumn::File,
+        "url" => TableColumn::Url,
+        "record" => TableColumn::Record,
+        "language" => TableColumn::Language,
+        "translation-of" => TableColumn::TranslationOf,
+        "next-edition-of" => TableColumn::NextEditionOf,
+        "target" => TableColumn::Target,
+        "access" => TableColumn::Access,
+        "label" => TableColumn::Label,
+        "original" => TableColumn::Original,
+        "alias" => TableColumn::Alias,
+        "metadata-label" => TableColumn::MetadataLabel,
+        "created" => TableColumn::Created,
+        "updated" => TableColumn::Updated,
+        "metadata-updated" => TableColumn::MetadataUpdated,
+        "non-transferable" => TableColumn::NonTransferable,
         _ => {
             let element = name.strip_prefix("dc.");
-            let element =
-                element.ok_or_else(|| format!("there is no column {name:?}. The columns are {NAMES}"))?;
+            let element = element
+                .ok_or_else(|| format!("there is no column {name:?}. The columns are {COLUMN_NAMES}"))?;
             // A value that always is right, to have the element and the language checked.
-            parsed::<Statement>(&format!("{element}=x"))
+            parse_value::<MetadataStatement>(&format!("{element}=x"))
                 .map_err(|error| format!("column {name}: {error}"))?;
-            Column::Statement(element.to_owned())
+            TableColumn::Statement(element.to_owned())
         }
     })
 }
 
-fn parsed<T: FromStr>(value: &str) -> Result<T, String>
+fn parse_value<T: FromStr>(value: &str) -> Result<T, String>
 where
     T::Err: std::fmt::Display,
 {
     value.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn several(value: &str) -> impl Iterator<Item = String> {
-    value.split(SEVERAL).map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
+fn split_values(value: &str) -> impl Iterator<Item = String> {
+    value.split(VALUE_SEPARATOR).map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
 }
 
-fn yes(value: &str) -> Result<bool, String> {
+fn parse_yes_no(value: &str) -> Result<bool, String> {
     match value.to_ascii_lowercase().as_str() {
         "yes" | "true" | "1" | "x" | "sim" => Ok(true),
         "no" | "false" | "0" | "não" | "nao" => Ok(false),

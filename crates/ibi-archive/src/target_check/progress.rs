@@ -15,13 +15,13 @@ use crate::ArchiveError;
 const CHECK_FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Heading {
+struct CheckFileHeader {
     format: u32,
 }
 
 /// What was checked so far.
 #[derive(Debug)]
-pub struct CheckProgress {
+pub struct TargetCheckProgress {
     path: PathBuf,
     file: File,
     known: HashSet<(String, String)>,
@@ -29,57 +29,57 @@ pub struct CheckProgress {
     before: Vec<CheckedTarget>,
 }
 
-impl CheckProgress {
+impl TargetCheckProgress {
     /// Goes on with an interrupted check, or begins one. `restart`: begins one in any case.
     pub fn open(data: &Path, restart: bool) -> Result<Self, ArchiveError> {
         let path = data.join("service/links-check.jsonl");
         let before = match fs::read(&path) {
-            Ok(bytes) if !restart => read(&bytes),
+            Ok(bytes) if !restart => parse_results(&bytes),
             Ok(_) => Vec::new(),
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(ArchiveError::io("read", &path)(error)),
         };
         // Written anew, so that a line that was cut off does not swallow the next.
-        let mut text = line(&Heading { format: CHECK_FORMAT });
-        before.iter().for_each(|checked| text.push_str(&line(checked)));
-        ibi_store::service::replace(&path, text.as_bytes())?;
+        let mut text = json_line(&CheckFileHeader { format: CHECK_FORMAT });
+        before.iter().for_each(|checked| text.push_str(&json_line(checked)));
+        ibi_store::small_file::replace(&path, text.as_bytes())?;
         let file = OpenOptions::new().append(true).open(&path).map_err(ArchiveError::io("write", &path))?;
         let known = before.iter().map(|checked| (checked.item.clone(), checked.url.clone())).collect();
         Ok(Self { path, file, known, before })
     }
 
     /// What an interrupted check had found.
-    pub fn before(&self) -> &[CheckedTarget] {
+    pub fn earlier_results(&self) -> &[CheckedTarget] {
         &self.before
     }
 
     /// Whether a target was checked already.
-    pub(super) fn has(&self, item: &str, url: &str) -> bool {
+    pub(super) fn is_already_checked(&self, item: &str, url: &str) -> bool {
         self.known.contains(&(item.to_owned(), url.to_owned()))
     }
 
     /// Notes a target. What a power cut takes of it is checked again.
-    pub(super) fn note(&mut self, checked: &CheckedTarget) -> Result<(), ArchiveError> {
-        self.file.write_all(line(checked).as_bytes()).map_err(ArchiveError::io("write", &self.path))
+    pub(super) fn append_result(&mut self, checked: &CheckedTarget) -> Result<(), ArchiveError> {
+        self.file.write_all(json_line(checked).as_bytes()).map_err(ArchiveError::io("write", &self.path))
     }
 
     /// All is checked: the next check begins anew.
-    pub(super) fn end(&self) -> Result<(), ArchiveError> {
+    pub(super) fn delete_progress_file(&self) -> Result<(), ArchiveError> {
         fs::remove_file(&self.path).map_err(ArchiveError::io("remove", &self.path))
     }
 }
 
-fn line(value: &impl Serialize) -> String {
+fn json_line(value: &impl Serialize) -> String {
     // Text and numbers: nothing that JSON could refuse.
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
 /// Reads what was noted. What cannot be read, by a newer program or cut off, is checked again.
-fn read(bytes: &[u8]) -> Vec<CheckedTarget> {
+fn parse_results(bytes: &[u8]) -> Vec<CheckedTarget> {
     let mut lines = bytes.split(|byte| *byte == b'\n');
-    let heading = lines.next().and_then(|line| serde_json::from_slice::<Heading>(line).ok());
+    let heading = lines.next().and_then(|line| serde_json::from_slice::<CheckFileHeader>(line).ok());
     match heading {
-        Some(Heading { format: CHECK_FORMAT }) => {
+        Some(CheckFileHeader { format: CHECK_FORMAT }) => {
             lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
         }
         _ => Vec::new(),
@@ -102,7 +102,7 @@ mod tests {
             note: None,
             time: "2026-11-17T00:00:00Z".to_owned(),
         };
-        CheckProgress::open(folder.path(), false).unwrap().note(&checked("a")).unwrap();
+        TargetCheckProgress::open(folder.path(), false).unwrap().append_result(&checked("a")).unwrap();
         let path = folder.path().join("service/links-check.jsonl");
         // The frozen form of a line.
         assert_eq!(
@@ -112,15 +112,22 @@ mod tests {
         );
         let half = [fs::read(&path).unwrap(), b"{\"item\":\"b\",".to_vec()].concat();
         fs::write(&path, half).unwrap();
-        let mut progress = CheckProgress::open(folder.path(), false).unwrap();
-        assert_eq!(progress.before(), [checked("a")]);
-        assert!(progress.has("a", "http://a.br/") && !progress.has("b", "http://a.br/"));
-        progress.note(&checked("b")).unwrap();
-        let progress = CheckProgress::open(folder.path(), false).unwrap();
-        assert_eq!(progress.before(), [checked("a"), checked("b")]);
-        progress.end().unwrap();
-        assert_eq!(CheckProgress::open(folder.path(), false).unwrap().before(), []);
-        CheckProgress::open(folder.path(), false).unwrap().note(&checked("a")).unwrap();
-        assert_eq!(CheckProgress::open(folder.path(), true).unwrap().before(), [], "begun anew");
+        let mut progress = TargetCheckProgress::open(folder.path(), false).unwrap();
+        assert_eq!(progress.earlier_results(), [checked("a")]);
+        assert!(
+            progress.is_already_checked("a", "http://a.br/")
+                && !progress.is_already_checked("b", "http://a.br/")
+        );
+        progress.append_result(&checked("b")).unwrap();
+        let progress = TargetCheckProgress::open(folder.path(), false).unwrap();
+        assert_eq!(progress.earlier_results(), [checked("a"), checked("b")]);
+        progress.delete_progress_file().unwrap();
+        assert_eq!(TargetCheckProgress::open(folder.path(), false).unwrap().earlier_results(), []);
+        TargetCheckProgress::open(folder.path(), false).unwrap().append_result(&checked("a")).unwrap();
+        assert_eq!(
+            TargetCheckProgress::open(folder.path(), true).unwrap().earlier_results(),
+            [],
+            "begun anew"
+        );
     }
 }

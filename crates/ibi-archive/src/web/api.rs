@@ -1,46 +1,50 @@
-//! The API under `/api/v1`: what it takes and gives is in `openapi.json`, which it also serves.
+//! The API under `/api/v1`, described by `openapi.json`, which it also serves.
 
 mod collection;
 mod drafts;
 mod holders;
+mod idempotency;
 mod items;
 mod labels;
 mod links;
 mod object;
-mod once;
+mod rights;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post, put};
-use ibi_http::accept::value;
-use ibi_http::{Problem, paced};
+use ibi_http::accept::query_value;
+use ibi_http::{MemoryGrant, Problem, body};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::ArchiveError;
-use crate::links::LinkAuthority;
-use crate::service::{Role, Token};
-use crate::web::site::{Site, problem};
+use crate::service::{ServiceRole, ServiceToken};
+use crate::web::site::{ArchiveSite, problem};
 
-/// The description of the API, frozen.
+/// The description of the API. Frozen.
 pub(super) const OPENAPI: &str = include_str!("api/openapi.json");
 
-/// Bytes of a body that is not a file.
-const LONGEST_BODY: usize = 4 << 20;
+/// Maximum size of a body that is not a file.
+const MAX_JSON_BODY_BYTES: usize = 4 << 20;
 
-pub(super) fn router() -> Router<Arc<Site>> {
+/// Longer bodies need a memory grant. Parsed JSON takes this factor of its size.
+const MAX_SHORT_BODY_BYTES: usize = 64 << 10;
+const JSON_MEMORY_FACTOR: u64 = 4;
+
+pub(super) fn router() -> Router<Arc<ArchiveSite>> {
     Router::new()
         .route("/openapi.json", get(openapi))
         .route("/labels", post(labels::mint))
         .route("/items", get(items::list))
-        .route("/items/{*rest}", any(items::any))
+        .route("/items/{*rest}", any(items::dispatch))
         .route("/copy", post(collection::copy))
         .route("/refresh", post(collection::refresh))
-        .route("/confirm", post(confirm))
         .route("/changes", get(items::changes))
         .route("/links", get(links::list).post(links::hint))
         .route("/links/again", post(links::again))
@@ -50,7 +54,7 @@ pub(super) fn router() -> Router<Arc<Site>> {
         .route("/audit", get(audit))
         .route("/drafts", get(drafts::list).post(drafts::begin))
         .route("/drafts/{id}", get(drafts::get).patch(drafts::describe).delete(drafts::delete))
-        .route("/drafts/{id}/files/{*name}", put(drafts::put).delete(drafts::take_out))
+        .route("/drafts/{id}/files/{*name}", put(drafts::put).delete(drafts::delete_file))
         .route("/drafts/{id}/publish", post(drafts::publish))
         .fallback(|| async {
             Problem::not_found("the API has nothing here: /api/v1/openapi.json tells what it has")
@@ -70,8 +74,8 @@ async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], OPENAPI).into_response()
 }
 
-/// How the last audit went, or how far this one is.
-async fn audit(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
+/// The result of the last audit, or the progress of the current one.
+async fn audit(State(site): State<Arc<ArchiveSite>>) -> Result<Response, Problem> {
     let holdings = site.desk.read().map_err(|error| problem(&error))?;
     let audit = holdings.last_audit().map_err(|error| problem(&error))?;
     Ok(axum::Json(match audit {
@@ -89,48 +93,84 @@ async fn audit(State(site): State<Arc<Site>>) -> Result<Response, Problem> {
     .into_response())
 }
 
-/// Says that a restored Archive has its originals still.
-async fn confirm(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Response, Problem> {
-    allowed(&site, &headers, Role::Operator)?;
-    let confirmed = site.desk.confirm().await.map_err(refused)?;
-    Ok(axum::Json(json!({ "confirmed": confirmed })).into_response())
-}
-
-/// The token of a request, if it allows what is asked.
-fn allowed(site: &Site, headers: &HeaderMap, role: Role) -> Result<Token, Problem> {
-    site.tokens.allowed(headers, role, "ibi archive token create")
-}
-
-/// Whose word counts for links that are stated with a token (clause 2.4, *Consent*).
-fn authority(token: &Token) -> LinkAuthority {
-    match token.role {
-        Role::Operator => LinkAuthority::Operator,
-        _ => LinkAuthority::Depositor(token.name.clone()),
+/// The token of a request, if its role suffices.
+fn authorize(site: &ArchiveSite, headers: &HeaderMap, role: ServiceRole) -> Result<ServiceToken, Problem> {
+    // A backup contains tokens that were revoked after it was made (clause 2.1: until it is
+    // confirmed).
+    if headers.contains_key(header::AUTHORIZATION) && crate::backup::has_tokens_in_doubt(site.desk.data()) {
+        return Err(Problem::unauthorized(
+            "this Archive was restored from a backup: no token is valid until its operator confirms the restore",
+        ));
     }
+    site.tokens.authorize(headers, role, "ibi archive token create", &site.believed_text())
 }
 
-/// A body of JSON, whatever it is called: `curl -d` calls it a form.
-async fn json_body<T: DeserializeOwned>(site: &Site, request: Request) -> Result<(T, String), Problem> {
-    let bytes = paced::whole(request.into_body(), LONGEST_BODY, &site.limits).await?;
+/// Reads a JSON body whatever its `Content-Type`: `curl -d` declares a form.
+///
+/// A long body needs a memory grant before it arrives, and another for the parsed value before it
+/// is parsed.
+async fn json_body<T: DeserializeOwned + Send + 'static>(
+    site: &ArchiveSite,
+    request: Request,
+) -> Result<(T, String), Problem> {
+    json_body_with_grant(site, request).await.map(|(read, digest, _)| (read, digest))
+}
+
+/// Like [`json_body`], with the memory grant, to be held while the value is in use.
+async fn json_body_with_grant<T: DeserializeOwned + Send + 'static>(
+    site: &ArchiveSite,
+    request: Request,
+) -> Result<(T, String, Option<MemoryGrant>), Problem> {
+    json_body_within(site, request, MAX_JSON_BODY_BYTES).await
+}
+
+/// A short JSON body, from any client.
+async fn short_json_body<T: DeserializeOwned + Send + 'static>(
+    site: &ArchiveSite,
+    request: Request,
+) -> Result<(T, String), Problem> {
+    json_body_within(site, request, MAX_SHORT_BODY_BYTES).await.map(|(read, digest, _)| (read, digest))
+}
+
+async fn json_body_within<T: DeserializeOwned + Send + 'static>(
+    site: &ArchiveSite,
+    request: Request,
+    most: usize,
+) -> Result<(T, String, Option<MemoryGrant>), Problem> {
+    let length = request.body().size_hint().upper().and_then(|length| usize::try_from(length).ok());
+    let length = length.unwrap_or(most).min(most);
+    let is_long = length > MAX_SHORT_BODY_BYTES;
+    let arriving = if is_long { Some(site.desk.grant(length as u64).await?) } else { None };
+    let bytes = body::read_whole_body(request.into_body(), most, &site.limits).await?;
     let text = if bytes.is_empty() { &b"{}"[..] } else { &bytes[..] };
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(Problem::bad_request("the body is a JSON object"));
     }
-    let read = serde_json::from_slice(text).map_err(|error| not_taken(&error))?;
-    Ok((read, ibi_store::digests::sha512(text)))
+    if !is_long {
+        let read = serde_json::from_slice(text).map_err(|error| body_problem(&error))?;
+        return Ok((read, ibi_store::digests::sha512(text), None));
+    }
+    // Release it first: a request that waits for memory while it holds some could block itself.
+    drop(arriving);
+    let share = site.desk.grant(bytes.len() as u64 * JSON_MEMORY_FACTOR).await?;
+    let parsed = site.desk.memory().run(share, move || {
+        let read = serde_json::from_slice(&bytes).map_err(|error| body_problem(&error))?;
+        Ok((read, ibi_store::digests::sha512(&bytes)))
+    });
+    let (parsed, share) = parsed.await?;
+    parsed.map(|(read, digest)| (read, digest, Some(share)))
 }
 
-/// Does what waits for the disk on another thread: those who only ask are answered meanwhile.
-async fn aside<T: Send + 'static>(
-    site: &Arc<Site>,
-    work: impl FnOnce(&Arc<Site>) -> Result<T, Problem> + Send + 'static,
+/// Runs blocking work on another thread, so that other requests are answered meanwhile.
+async fn run_site_blocking<T: Send + 'static>(
+    site: &Arc<ArchiveSite>,
+    work: impl FnOnce(&Arc<ArchiveSite>) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let site = Arc::clone(site);
-    tokio::task::spawn_blocking(move || work(&site)).await.unwrap_or_else(|_| Err(Problem::internal()))
+    site.run_blocking(work).await?
 }
 
-/// Why a body is not taken: it is no JSON, or JSON of something else.
-fn not_taken(error: &serde_json::Error) -> Problem {
+/// Why a body is rejected: not JSON, or JSON that does not match.
+fn body_problem(error: &serde_json::Error) -> Problem {
     let detail = format!("the body: {error}");
     match error.is_data() {
         true => {
@@ -141,8 +181,8 @@ fn not_taken(error: &serde_json::Error) -> Problem {
 }
 
 /// A number in the query, within bounds.
-fn number(query: Option<&str>, name: &str, default: u64, most: u64) -> Result<u64, Problem> {
-    let Some(text) = query.and_then(|query| value(query, name)) else { return Ok(default) };
+fn query_number(query: Option<&str>, name: &str, default: u64, most: u64) -> Result<u64, Problem> {
+    let Some(text) = query.and_then(|query| query_value(query, name)) else { return Ok(default) };
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text
         .parse::<u64>()
@@ -151,7 +191,6 @@ fn number(query: Option<&str>, name: &str, default: u64, most: u64) -> Result<u6
     number.ok_or_else(|| Problem::bad_request(format!("`{name}` is a number up to {most}, and not `{text}`")))
 }
 
-/// An error of the Archive.
-fn refused(error: ArchiveError) -> Problem {
+fn archive_problem(error: ArchiveError) -> Problem {
     problem(&error)
 }

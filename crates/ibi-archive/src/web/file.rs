@@ -1,4 +1,4 @@
-//! Files over HTTP: ranges, validators, and every block checked before it leaves (RFC 9110).
+//! Files over HTTP: ranges, validators, and every block verified before it is sent (RFC 9110).
 
 use std::io;
 use std::ops::Range;
@@ -13,67 +13,76 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use ibi_store::Checked;
-use ibi_store::digests::BLOCK;
-use ibi_store::records::FileRecord;
+use ibi_store::VerifiedFile;
+use ibi_store::digests::DIGEST_BLOCK_BYTES;
+use ibi_store::index::FileRecord;
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::item::unhex;
 
-/// Blocks that are hashed at a time.
-const HASHING: usize = 4;
+/// Blocks hashed concurrently.
+const MAX_CONCURRENT_HASHES: usize = 4;
 
-/// Blocks in memory, waiting for clients to take them.
-const HELD: usize = 64;
+/// Blocks in memory that clients have not yet received.
+const MAX_BUFFERED_BLOCKS: usize = 32;
 
-/// What a client gets at a time when those are all held by others, at first and at most: the block is checked again for each
-/// piece. One that takes its pieces at once gets larger ones; one that is slow holds little.
-const PIECE: usize = 16 << 10;
-const LARGEST_PIECE: usize = 64 << 10;
+/// Initial and maximum chunk size for a client while all buffered blocks are in use: the block is
+/// verified again for each chunk. Fast clients get larger chunks; slow ones hold little memory.
+const INITIAL_CHUNK_BYTES: usize = 16 << 10;
+const MAX_CHUNK_BYTES: usize = 64 << 10;
 
-/// Who takes a piece within this time takes it at once.
-const AT_ONCE: Duration = Duration::from_millis(200);
+/// A client that takes a chunk within this time is fast.
+const FAST_CLIENT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Buffers that are kept for the next.
-const SPARE: usize = 32;
+/// Buffers kept for reuse.
+const MAX_SPARE_BUFFERS: usize = 8;
 
-/// The memory and the hashing that all downloads share.
+/// The buffers and hashing permits shared by all downloads.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct BlockPool {
     hashing: Arc<Semaphore>,
     held: Arc<Semaphore>,
     spare: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-impl Blocks {
+impl BlockPool {
     pub(super) fn new() -> Self {
         Self {
-            hashing: Arc::new(Semaphore::new(HASHING)),
-            held: Arc::new(Semaphore::new(HELD)),
+            hashing: Arc::new(Semaphore::new(MAX_CONCURRENT_HASHES)),
+            held: Arc::new(Semaphore::new(MAX_BUFFERED_BLOCKS)),
             spare: Arc::default(),
         }
     }
 
-    /// Some bytes of a file from a place on, checked.
-    async fn next(self: Arc<Self>, file: Arc<Checked>, range: Range<u64>, piece: usize) -> io::Result<Bytes> {
+    /// Reads and verifies the start of a range: up to the end of its block, or `piece` bytes if all
+    /// buffers are in use.
+    async fn read_checked_block(
+        self: Arc<Self>,
+        file: Arc<VerifiedFile>,
+        range: Range<u64>,
+        piece: usize,
+    ) -> io::Result<Bytes> {
         let hashing = Arc::clone(&self.hashing).acquire_owned().await.map_err(io::Error::other)?;
         let held = Arc::clone(&self.held).try_acquire_owned().ok();
         let read = move || {
             let _hashing = hashing;
             let mut buffer = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
-            let number = range.start / BLOCK as u64;
-            let begin = number * BLOCK as u64;
-            file.block(number, &mut buffer).map_err(|error| {
+            let number = range.start / DIGEST_BLOCK_BYTES as u64;
+            let begin = number * DIGEST_BLOCK_BYTES as u64;
+            let checked = file.read_block(number, &mut buffer);
+            // The client may be slow: free the descriptor while it receives this block.
+            file.release();
+            checked.map_err(|error| {
                 tracing::error!(%error, "a damaged block was not given out");
                 metrics::counter!("ibi_damaged_blocks_total").increment(1);
                 io::Error::other("damaged")
             })?;
-            // Within a block: both fit.
+            // Both offsets are within a block, so the casts fit.
             let from = (range.start - begin) as usize;
             let to = (range.end - begin).min(buffer.len() as u64) as usize;
-            let block = Held { bytes: buffer, spare: Arc::clone(&self.spare), _held: held };
+            let block = PooledBlock { bytes: buffer, spare: Arc::clone(&self.spare), _held: held };
             if block._held.is_none() {
                 return Ok(Bytes::copy_from_slice(&block.bytes[from..to.min(from + piece)]));
             }
@@ -83,52 +92,52 @@ impl Blocks {
     }
 }
 
-/// A block that a client has not taken yet.
-struct Held {
+/// A block that the client has not received yet.
+struct PooledBlock {
     bytes: Vec<u8>,
     spare: Arc<Mutex<Vec<Vec<u8>>>>,
     _held: Option<OwnedSemaphorePermit>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for PooledBlock {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Held {
+impl Drop for PooledBlock {
     fn drop(&mut self) {
         if let Ok(mut spare) = self.spare.lock()
-            && spare.len() < SPARE
+            && spare.len() < MAX_SPARE_BUFFERS
         {
             spare.push(std::mem::take(&mut self.bytes));
         }
     }
 }
 
-type Next = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
+type BlockFuture = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
 
-/// A range of a file, on its way: one block at a time.
-struct Going {
-    blocks: Arc<Blocks>,
-    file: Arc<Checked>,
+/// A range of a file, sent one block at a time.
+struct FileBody {
+    blocks: Arc<BlockPool>,
+    file: Arc<VerifiedFile>,
     range: Range<u64>,
-    /// How large the next piece may be, and when the last one was given.
+    /// Size limit of the next chunk, and when the last one was sent.
     piece: usize,
     given: Option<Instant>,
-    next: Option<Next>,
+    next: Option<BlockFuture>,
 }
 
-impl Going {
-    fn ask(&mut self) {
-        let at_once = self.given.is_some_and(|given| given.elapsed() < AT_ONCE);
-        self.piece = if at_once { (self.piece * 2).min(LARGEST_PIECE) } else { PIECE };
+impl FileBody {
+    fn request_next_block(&mut self) {
+        let at_once = self.given.is_some_and(|given| given.elapsed() < FAST_CLIENT_TIMEOUT);
+        self.piece = if at_once { (self.piece * 2).min(MAX_CHUNK_BYTES) } else { INITIAL_CHUNK_BYTES };
         let (blocks, file) = (Arc::clone(&self.blocks), Arc::clone(&self.file));
-        self.next = Some(Box::pin(blocks.next(file, self.range.clone(), self.piece)));
+        self.next = Some(Box::pin(blocks.read_checked_block(file, self.range.clone(), self.piece)));
     }
 }
 
-impl HttpBody for Going {
+impl HttpBody for FileBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -139,9 +148,9 @@ impl HttpBody for Going {
         if self.range.is_empty() {
             return Poll::Ready(None);
         }
-        // The client has taken what it got.
+        // The client has received the previous block.
         if self.next.is_none() {
-            self.ask();
+            self.request_next_block();
         }
         let Some(next) = &mut self.next else { return Poll::Ready(None) };
         let bytes = ready!(next.as_mut().poll(cx));
@@ -164,42 +173,43 @@ impl HttpBody for Going {
     }
 }
 
-/// A file to be served.
-pub(super) struct Served<'a> {
+pub(super) struct ServedFile<'a> {
     pub(super) file: &'a FileRecord,
-    pub(super) checked: Checked,
-    /// When its item was last changed, in seconds since the Unix epoch.
+    pub(super) checked: VerifiedFile,
+    /// When the item was last changed, in seconds since the Unix epoch.
     pub(super) changed: i64,
-    /// Now, likewise.
+    /// The current time, likewise.
     pub(super) now: i64,
-    /// Whether it is open to all: else it is nobody's to pass on.
+    /// Whether the file is public; if not, shared caches and other origins may not have it.
     pub(super) public: bool,
 }
 
-/// Serves a file, or the part of it that is asked for.
+/// Serves a file or the requested range of it.
 pub(super) async fn serve(
-    blocks: &Arc<Blocks>,
-    served: Served<'_>,
+    blocks: &Arc<BlockPool>,
+    served: ServedFile<'_>,
     method: &Method,
     asked: &HeaderMap,
 ) -> Response {
-    let Served { file, checked, changed, now, public } = served;
-    // Of two versions of one second a date tells nothing (RFC 9110 §8.8.2.2): nobody gets it before that second is over.
+    let ServedFile { file, checked, changed, now, public } = served;
+    // A date cannot distinguish two versions from the same second (RFC 9110 §8.8.2.2), so it is
+    // omitted until that second is over.
     let is_told = now > changed.saturating_add(1);
     let tag = format!("\"{}\"", file.sha512.get(..64).unwrap_or(&file.sha512));
     let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(changed.max(0).cast_unsigned());
-    let mut headers = describe(file, &tag, is_told.then_some(changed), public);
-    if let Some(status) = condition(asked, &tag, changed) {
+    let mut headers = file_headers(file, &tag, is_told.then_some(changed), public);
+    if let Some(status) = evaluate_conditions(asked, &tag, changed) {
         headers.remove(header::CONTENT_TYPE);
         if status == StatusCode::NOT_MODIFIED {
-            // Else it would be said to be 0: the length is that of the file that is not sent (RFC
-            // 9110 8.6).
+            // Otherwise it would be sent as 0: the length is that of the file not sent (RFC 9110
+            // 8.6).
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(file.size));
         }
         return (status, headers).into_response();
     }
-    // Ranges are for GET (RFC 9110 §14.2).
-    let wanted = asked.get(header::RANGE).filter(|_| method == Method::GET && is_still(asked, &tag, changed));
+    // Ranges apply to GET only (RFC 9110 §14.2).
+    let wanted =
+        asked.get(header::RANGE).filter(|_| method == Method::GET && matches_if_range(asked, &tag, changed));
     let wanted = wanted.and_then(|range| range.to_str().ok()).and_then(|range| parse_range(range, file.size));
     let (status, range) = match wanted {
         None => (StatusCode::OK, 0..file.size),
@@ -219,39 +229,48 @@ pub(super) async fn serve(
     if method == Method::HEAD {
         return (status, headers).into_response();
     }
-    let mut going = Going {
+    let mut going = FileBody {
         blocks: Arc::clone(blocks),
         file: Arc::new(checked),
         range,
-        piece: PIECE,
+        piece: INITIAL_CHUNK_BYTES,
         given: None,
         next: None,
     };
     if !going.range.is_empty() {
-        going.ask();
+        going.request_next_block();
     }
-    // Damage in the first block is told in time; later, all that is left is to cut the answer off.
+    // Damage in the first block still sets the status; later, the response can only be cut off.
     if let Some(next) = going.next.take() {
         match next.await {
             Ok(bytes) => going.next = Some(Box::pin(async { Ok(bytes) })),
-            Err(_) => return damaged(),
+            Err(_) => return damaged_file_response(),
         }
     }
-    (status, headers, Body::new(UnsyncBoxBody::new(going))).into_response()
+    super::large_response::mark_accounted(
+        (status, headers, Body::new(UnsyncBoxBody::new(going))).into_response(),
+    )
 }
 
-pub(super) fn damaged() -> Response {
+pub(super) fn damaged_file_response() -> Response {
     let text = "this file is damaged here, and is not given out; other holders may have it whole\n";
     (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
 }
 
-/// Types that a browser shows without running anything of ours or of theirs in our name.
-const SHOWN: [&str; 5] = ["application/pdf", "application/xml", "application/json", "text/", "image/"];
+/// Types that a browser may display inline without running code in this site's origin.
+const INLINE_MEDIA_TYPES: [&str; 5] =
+    ["application/pdf", "application/xml", "application/json", "text/", "image/"];
 
-/// Types that browsers show in a player or a viewer of their own, which a sandbox would shut out.
-const PLAYED: [&str; 4] = ["application/pdf", "image/", "audio/", "video/"];
+/// Types that browsers open in their own viewer or player, which a sandbox would block.
+const UNSANDBOXED_MEDIA_TYPES: [&str; 4] = ["application/pdf", "image/", "audio/", "video/"];
 
-fn describe(file: &FileRecord, tag: &str, changed: Option<SystemTime>, public: bool) -> HeaderMap {
+/// Policy for deposited documents: no scripts, no origin, and no loading from other hosts, which
+/// would reveal the reader to them.
+const DEPOSITED_CONTENT_POLICY: &str = "sandbox allow-downloads allow-popups; \
+     default-src 'self' data: blob:; style-src 'self' data: 'unsafe-inline'; script-src 'none'; \
+     form-action 'none'; base-uri 'self'";
+
+fn file_headers(file: &FileRecord, tag: &str, changed: Option<SystemTime>, public: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut put = |name: header::HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -269,10 +288,11 @@ fn describe(file: &FileRecord, tag: &str, changed: Option<SystemTime>, public: b
     if let Some(digest) = digest {
         put(header::HeaderName::from_static("repr-digest"), &format!("sha-512=:{digest}:"));
     }
-    let shown = SHOWN.iter().chain(&["audio/", "video/"]).any(|kind| file.media.starts_with(kind));
-    let raw = crate::keep::raw(&file.name);
+    let shown =
+        INLINE_MEDIA_TYPES.iter().chain(&["audio/", "video/"]).any(|kind| file.media.starts_with(kind));
+    let raw = crate::keep::decode_logical_path(&file.name);
     let name = raw.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    // What is no UTF-8 is from the days of ISO 8859-1 (D23).
+    // Names that are not UTF-8 date from ISO 8859-1 (D23).
     let name = String::from_utf8(name.to_vec())
         .unwrap_or_else(|_| name.iter().map(|&byte| char::from(byte)).collect());
     let how = if shown { "inline" } else { "attachment" };
@@ -280,10 +300,13 @@ fn describe(file: &FileRecord, tag: &str, changed: Option<SystemTime>, public: b
         header::CONTENT_DISPOSITION,
         &format!("{how}; filename*=UTF-8''{}", percent_encode(name.as_bytes(), NON_ALPHANUMERIC)),
     );
-    // Threat W5: whatever was deposited is a stranger to our own pages: of no origin, and without scripts.
+    // Threat W5: deposited content is isolated from our pages: no origin, no scripts.
     put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    if !PLAYED.iter().any(|kind| file.media.starts_with(kind)) || file.media.contains("svg") {
-        put(header::CONTENT_SECURITY_POLICY, "sandbox allow-downloads allow-popups");
+    if !UNSANDBOXED_MEDIA_TYPES.iter().any(|kind| file.media.starts_with(kind)) || file.media.contains("svg")
+    {
+        put(header::CONTENT_SECURITY_POLICY, DEPOSITED_CONTENT_POLICY);
+        // Not covered by the policy: DNS lookups of other hosts.
+        put(header::HeaderName::from_static("x-dns-prefetch-control"), "off");
     }
     let others = if public { "cross-origin" } else { "same-origin" };
     put(header::HeaderName::from_static("cross-origin-resource-policy"), others);
@@ -294,49 +317,49 @@ fn describe(file: &FileRecord, tag: &str, changed: Option<SystemTime>, public: b
     headers
 }
 
-fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn time(headers: &HeaderMap, name: header::HeaderName) -> Option<SystemTime> {
-    text(headers, name).and_then(|date| httpdate::parse_http_date(date).ok())
+fn header_time(headers: &HeaderMap, name: header::HeaderName) -> Option<SystemTime> {
+    header_text(headers, name).and_then(|date| httpdate::parse_http_date(date).ok())
 }
 
-/// What conditions end the request with, in the order of RFC 9110 §13.2.2.
-fn condition(asked: &HeaderMap, tag: &str, changed: SystemTime) -> Option<StatusCode> {
+/// The status that ends a conditional request, in the order of RFC 9110 §13.2.2.
+fn evaluate_conditions(asked: &HeaderMap, tag: &str, changed: SystemTime) -> Option<StatusCode> {
     let names = |list: &str, weak: bool| {
         let known = |given: &str| given == tag || (weak && given.strip_prefix("W/") == Some(tag));
         list.trim() == "*" || list.split(',').map(str::trim).any(known)
     };
-    match text(asked, header::IF_MATCH) {
+    match header_text(asked, header::IF_MATCH) {
         Some(list) if !names(list, false) => return Some(StatusCode::PRECONDITION_FAILED),
         Some(_) => {}
         None => {
-            if time(asked, header::IF_UNMODIFIED_SINCE).is_some_and(|since| changed > since) {
+            if header_time(asked, header::IF_UNMODIFIED_SINCE).is_some_and(|since| changed > since) {
                 return Some(StatusCode::PRECONDITION_FAILED);
             }
         }
     }
-    match text(asked, header::IF_NONE_MATCH) {
+    match header_text(asked, header::IF_NONE_MATCH) {
         Some(list) => names(list, true).then_some(StatusCode::NOT_MODIFIED),
         None => {
-            let since = time(asked, header::IF_MODIFIED_SINCE);
+            let since = header_time(asked, header::IF_MODIFIED_SINCE);
             since.is_some_and(|since| changed <= since).then_some(StatusCode::NOT_MODIFIED)
         }
     }
 }
 
-/// Whether the file is still what a client has a part of (RFC 9110 §13.1.5).
-fn is_still(asked: &HeaderMap, tag: &str, changed: SystemTime) -> bool {
-    match text(asked, header::IF_RANGE) {
+/// Whether the file still matches the part that the client has (RFC 9110 §13.1.5).
+fn matches_if_range(asked: &HeaderMap, tag: &str, changed: SystemTime) -> bool {
+    match header_text(asked, header::IF_RANGE) {
         None => !asked.contains_key(header::IF_RANGE),
         Some(given) if given.starts_with('"') => given == tag,
         Some(given) => httpdate::parse_http_date(given).is_ok_and(|given| given == changed),
     }
 }
 
-/// One range of bytes; `Some(None)` if it lies outside. What is not understood, and more than one range, is as if it were
-/// not there (RFC 9110 §14.2).
+/// One byte range; `Some(None)` if it is outside the file. Invalid and multiple ranges are ignored
+/// (RFC 9110 §14.2).
 fn parse_range(text: &str, size: u64) -> Option<Option<Range<u64>>> {
     let (unit, range) = text.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") || range.contains(',') {
@@ -345,7 +368,7 @@ fn parse_range(text: &str, size: u64) -> Option<Option<Range<u64>>> {
     let (first, last) = range.trim().split_once('-')?;
     let number = |text: &str| -> Option<u64> {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // Beyond all sizes is beyond this one.
+        // A number that overflows is beyond the end of any file.
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
     let range = match (first.is_empty(), last.is_empty()) {
@@ -412,7 +435,7 @@ mod tests {
         let date = |time| httpdate::fmt_http_date(time);
         let condition = |fields: &[(header::HeaderName, String)]| {
             let fields = fields.iter().map(|(name, value)| (name.clone(), value.parse().unwrap()));
-            condition(&fields.collect(), "\"t\"", changed).map(|status| status.as_u16())
+            evaluate_conditions(&fields.collect(), "\"t\"", changed).map(|status| status.as_u16())
         };
         assert_eq!(condition(&[]), None);
         assert_eq!(condition(&[(header::IF_NONE_MATCH, "\"a\", W/\"t\"".into())]), Some(304));

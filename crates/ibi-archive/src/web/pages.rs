@@ -1,7 +1,10 @@
-//! Pages for people: complete without scripts, in Portuguese and English.
+//! Pages for people, in Portuguese and English. They work without scripts.
 
+mod file_list;
 pub(super) mod words;
 
+use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -9,38 +12,48 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use ibi_http::accept::{Tongue, value};
-use ibi_http::page;
+use ibi_http::accept::query_value;
+use ibi_http::{Problem, page};
+use ibi_id::Label;
 
 use crate::ArchiveError;
-use crate::archive::{Holding, Holdings};
-use crate::dublin_core::{DublinCore, Element, Statement};
-use crate::item::{Labels, Removed};
+use crate::archive::{HeldItem, Holdings};
+use crate::dublin_core::{DublinCore, Element, MetadataStatement};
+use crate::item::{ItemLabels, ItemRemoval};
 use crate::service::address;
+use crate::service::answer::may_open;
 use crate::target_url::TargetUrl;
-use crate::web::errors::told;
-use crate::web::site::{Site, problem};
+use crate::web::errors::problem_response;
+use crate::web::large_response;
+use crate::web::site::{ArchiveSite, problem};
 
-use words::{Words, words};
+use file_list::{FileLine, file_lines};
+pub(super) use file_list::{closed, files, streamed_files};
+use words::{PageLanguage, Words, words};
 
-/// Items on a page of the list, and files on a page of an item.
-const PAGE: usize = 100;
-const FILES: usize = 1000;
+/// Items per page of the home page, and files on the page of an item.
+const HOME_PAGE_ITEMS: usize = 100;
+const ITEM_PAGE_FILES: usize = 1000;
 
-/// Characters of a title in a list.
-const LONGEST_TITLE: usize = 300;
+/// Maximum length of a title in a list.
+const MAX_TITLE_CHARS: usize = 300;
+
+/// Memory to find titles in long metadata, one at a time.
+const LONG_TITLES_MEMORY_BYTES: u64 = 16 << 20;
 
 #[derive(Template)]
 #[template(path = "home.html")]
-struct Home<'a> {
+struct HomePage<'a> {
     words: &'a Words,
-    service: &'a Labels,
-    items: Vec<Line>,
+    service: &'a ItemLabels,
+    items: Vec<ItemLine>,
+    /// The cursors of this page and the next.
+    after: String,
     next: Option<String>,
 }
 
 /// An item in the list.
-struct Line {
+struct ItemLine {
     to: String,
     label: String,
     title: String,
@@ -52,131 +65,157 @@ struct Line {
 #[template(path = "item.html")]
 struct ItemPage<'a> {
     words: &'a Words,
-    title: &'a str,
+    title: Cow<'a, str>,
     title_language: &'a str,
-    item: &'a Holding,
+    item: &'a HeldItem,
     state: &'static str,
+    access: String,
     metadata: String,
     xml: String,
     opens: Option<String>,
     url: Option<&'a str>,
-    /// The version that another Archive has of this copy, and where.
+    /// The version that another Archive has of this copy, and its address.
     behind: Option<(u32, String)>,
     links: Vec<(&'static str, &'a str)>,
-    statements: Vec<Line2<'a>>,
+    statements: Vec<StatementLine<'a>>,
     open: bool,
     files: Vec<FileLine>,
     more: bool,
     list: String,
 }
 
-/// A statement of the metadata.
-struct Line2<'a> {
+/// A metadata statement.
+struct StatementLine<'a> {
     element: &'static str,
     language: &'a str,
     value: &'a str,
     link: bool,
 }
 
-/// A file in a list.
-struct FileLine {
-    to: String,
-    name: String,
-    size: u64,
-    media: String,
-    sha512: String,
-}
-
 #[derive(Template)]
 #[template(path = "metadata.html")]
 struct MetadataPage<'a> {
     words: &'a Words,
-    title: &'a str,
+    title: Cow<'a, str>,
     title_language: &'a str,
-    item: &'a Holding,
+    item: &'a HeldItem,
     to: String,
     xml: String,
-    statements: Vec<Line2<'a>>,
-}
-
-#[derive(Template)]
-#[template(path = "files.html")]
-struct FilesPage<'a> {
-    words: &'a Words,
-    title: &'a str,
-    item: &'a Holding,
-    to: String,
-    metadata: String,
-    open: bool,
-    files: Vec<FileLine>,
+    statements: Vec<StatementLine<'a>>,
 }
 
 #[derive(Template)]
 #[template(path = "tombstone.html")]
-struct Tombstone<'a> {
+struct TombstonePage<'a> {
     words: &'a Words,
-    title: &'a str,
-    item: &'a Holding,
-    removed: Option<&'a Removed>,
-    statements: Vec<Line2<'a>>,
+    title: Cow<'a, str>,
+    item: &'a HeldItem,
+    removed: Option<ItemRemoval>,
+    statements: Vec<StatementLine<'a>>,
 }
 
 #[derive(Template)]
 #[template(path = "error.html")]
 struct ErrorPage<'a> {
     words: &'a Words,
+    title: &'static str,
     status: u16,
     detail: &'a str,
 }
 
-/// The first page: what the Archive holds.
-pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Response {
+/// The home page: lists what the Archive holds.
+pub(super) async fn home(State(site): State<Arc<ArchiveSite>>, request: Request) -> Response {
     let (headers, query) = (request.headers(), request.uri().query());
-    let after = query.and_then(|query| value(query, "after")).unwrap_or_default();
-    let listed = site.desk.read().and_then(|holdings| {
-        let service = holdings.settings().service.clone();
-        Ok((service, lines(&holdings, after)?))
-    });
-    let (service, (items, next)) = match listed {
-        Ok(listed) => listed,
-        Err(error) => return told(headers, query, problem(&error)),
+    let after = query.and_then(|query| query_value(query, "after")).unwrap_or_default();
+    let (words, client) = (words(PageLanguage::of(headers, query)), site.client_address(&request));
+    let page = match home_page(&site, after.clone(), words, client, false) {
+        Ok(Some(page)) => Ok(page),
+        // Reading titles from long metadata needs a memory grant.
+        Ok(None) => {
+            large_response::answer_with_grant(&site, LONG_TITLES_MEMORY_BYTES, move |site| {
+                let page = home_page(site, after, words, client, true).map_err(|error| problem(&error))?;
+                page.ok_or_else(Problem::internal)
+            })
+            .await
+        }
+        Err(error) => Err(problem(&error)),
     };
-    let words = words(Tongue::of(headers, query));
-    page_of(StatusCode::OK, &Home { words, service: &service, items, next })
+    page.unwrap_or_else(|problem| problem_response(headers, query, problem))
 }
 
-/// Items of a page of the list, and where the next one begins: read in small steps, whatever their metadata weigh.
-fn lines(holdings: &Holdings, mut after: String) -> Result<(Vec<Line>, Option<String>), ArchiveError> {
-    const STEP: usize = 20;
+fn home_page(
+    site: &ArchiveSite,
+    after: String,
+    words: &Words,
+    client: IpAddr,
+    long: bool,
+) -> Result<Option<Response>, ArchiveError> {
+    let holdings = site.desk.read()?;
+    let service = holdings.settings().service.clone();
+    let is_open = |holding: &HeldItem| may_open(holding, Some(client), site.now());
+    let Some((items, next)) = item_lines(&holdings, after.clone(), words, is_open, long)? else {
+        return Ok(None);
+    };
+    // Echo only valid labels from the query.
+    let after = Some(after).filter(|after| Label::parse(after.as_str()).is_ok()).unwrap_or_default();
+    Ok(Some(render_page(StatusCode::OK, &HomePage { words, service: &service, items, after, next })))
+}
+
+/// The lines of a page, and the cursor of the next.
+type ItemLinesPage = (Vec<ItemLine>, Option<String>);
+
+/// The items of a page, read in small steps whatever their metadata weigh. `None` if some metadata
+/// are long and `long` is false.
+fn item_lines(
+    holdings: &Holdings,
+    mut after: String,
+    words: &Words,
+    is_open: impl Fn(&HeldItem) -> bool,
+    long: bool,
+) -> Result<Option<ItemLinesPage>, ArchiveError> {
+    const LIST_READ_ITEMS: usize = 20;
     let mut lines = Vec::new();
-    while lines.len() < PAGE {
-        let items = holdings.list(&after, STEP)?;
-        let Some(last) = items.last() else { return Ok((lines, None)) };
+    while lines.len() < HOME_PAGE_ITEMS {
+        let items = holdings.list_bare(&after, LIST_READ_ITEMS)?;
+        let Some(last) = items.last() else { return Ok(Some((lines, None))) };
         after.clone_from(&last.path);
-        lines.extend(items.iter().map(|holding| Line {
-            to: address::item(&holding.item.labels),
-            label: holding.item.labels.primary().to_owned(),
-            title: title(&holding.metadata).0.chars().take(LONGEST_TITLE).collect(),
-            updated: holding.item.updated.clone(),
-            state: holding.state.name(),
-        }));
+        for holding in items {
+            let title = match holding.metadata.is_not_loaded() {
+                true if !long => return Ok(None),
+                true => {
+                    holdings.load_long_metadata(&holding)?;
+                    holding.metadata.first_title()
+                }
+                false => title(&holding.metadata).0.to_owned(),
+            };
+            let title = match title.trim().is_empty() {
+                true => fallback_title(&holding, is_open(&holding)),
+                false => title,
+            };
+            lines.push(ItemLine {
+                to: address::item_page_path(&holding.item.labels),
+                label: holding.item.labels.primary().to_owned(),
+                title: title.chars().take(MAX_TITLE_CHARS).collect(),
+                updated: words.time(&holding.item.updated),
+                state: words.state_name(holding.state),
+            });
+        }
     }
-    Ok((lines, Some(after)))
+    Ok(Some((lines, Some(after))))
 }
 
-/// The page of an item.
 pub(super) fn item(
     holdings: &Holdings,
-    holding: &Holding,
+    holding: &HeldItem,
     open: bool,
-    tongue: Tongue,
+    language: PageLanguage,
 ) -> Result<Response, ArchiveError> {
-    let words = words(tongue);
+    let words = words(language);
     let labels = &holding.item.labels;
-    let mut files = if open { file_lines(holdings, holding, FILES + 1)? } else { Vec::new() };
-    let more = files.len() > FILES;
-    files.truncate(FILES);
-    let (title, title_language) = title(&holding.metadata);
+    let mut files = if open { file_lines(holdings, holding, ITEM_PAGE_FILES + 1)? } else { Vec::new() };
+    let more = files.len() > ITEM_PAGE_FILES;
+    files.truncate(ITEM_PAGE_FILES);
+    let (title, title_language) = item_name(holding, open);
     let links = [
         (words.translation_of, &holding.item.translation_of),
         (words.next_edition_of, &holding.item.next_edition_of),
@@ -186,102 +225,82 @@ pub(super) fn item(
         title,
         title_language,
         item: holding,
-        state: holding.state.name(),
-        metadata: address::item(&holding.item.metadata),
-        xml: format!("{}oai_dc", address::item(&holding.item.metadata)),
+        state: words.state_name(holding.state),
+        access: words.access_rule(&holding.item.access),
+        metadata: address::item_page_path(&holding.item.metadata),
+        xml: format!("{}oai_dc", address::item_page_path(&holding.item.metadata)),
         opens: match (&holding.item.target, &holding.item.url) {
             _ if !open => None,
-            (Some(target), _) => Some(address::file(labels, target)),
-            (None, Some(_)) => Some(address::folder(labels)),
+            (Some(target), _) => Some(address::item_file_path(labels, target)),
+            (None, Some(_)) => Some(address::item_folder_path(labels)),
             (None, None) => None,
         },
         url: holding.item.url.as_ref().filter(|_| open).map(TargetUrl::as_str),
         behind: holdings
-            .behind(holding)
+            .stale_copy_note(holding)
             .map(|note| (note.latest, format!("{}/col/{}/", note.holder, labels.primary()))),
         links: links.into_iter().filter_map(|(name, to)| Some((name, to.as_deref()?))).collect(),
-        statements: statements(&holding.metadata, None),
+        statements: statements(words, &holding.metadata, None),
         open,
         files,
         more,
-        list: address::file_list(labels),
+        list: address::file_list_path(labels),
     };
-    Ok(dated(page_of(StatusCode::OK, &page), &holding.item.updated))
+    Ok(with_last_modified(render_page(StatusCode::OK, &page), &holding.item.updated))
 }
 
-/// The page of an item's metadata: what is said in the language that was asked for comes first, whichever that is (clause 2.4); the
-/// page's own words are in the one that is nearest.
-pub(super) fn metadata(holding: &Holding, tongue: Tongue, asked: Option<&str>) -> Response {
-    let language = asked.unwrap_or(tongue.name());
-    let titles = holding.metadata.of(Element::Title);
-    let in_language = titles.map(|title| (title.value(), tag(title))).find(|(_, tag)| is_in(tag, language));
-    let (title, title_language) = in_language.unwrap_or_else(|| title(&holding.metadata));
+/// The metadata page of an item. Statements in the requested language come first, whichever it is
+/// (clause 2.4); the page itself uses the nearest supported language.
+pub(super) fn metadata(
+    holding: &HeldItem,
+    open: bool,
+    language: PageLanguage,
+    asked: Option<&str>,
+) -> Response {
+    let words = words(language);
+    let first = asked.unwrap_or(language.tongue.name());
+    let mut titles = holding.metadata.of(Element::Title).map(|title| (title.value(), tag(title)));
+    let (title, title_language) = match titles.find(|(_, tag)| is_in_language(tag, first)) {
+        Some((title, tag)) => (Cow::from(title), tag),
+        None => item_name(holding, open),
+    };
     let page = MetadataPage {
-        words: words(tongue),
+        words,
         title,
         title_language,
         item: holding,
-        to: address::item(&holding.item.labels),
-        xml: format!("{}oai_dc", address::item(&holding.item.metadata)),
-        statements: statements(&holding.metadata, Some(language)),
+        to: address::item_page_path(&holding.item.labels),
+        xml: format!("{}oai_dc", address::item_page_path(&holding.item.metadata)),
+        statements: statements(words, &holding.metadata, Some(first)),
     };
-    dated(page_of(StatusCode::OK, &page), holding.item.metadata_time())
+    with_last_modified(render_page(StatusCode::OK, &page), holding.item.metadata_time())
 }
 
-/// The list of an item's files, or that it is closed.
-pub(super) fn files(
-    holdings: &Holdings,
-    holding: &Holding,
-    open: bool,
-    tongue: Tongue,
-) -> Result<Response, ArchiveError> {
-    let files = if open { file_lines(holdings, holding, usize::MAX)? } else { Vec::new() };
-    Ok(files_page(StatusCode::OK, holding, open, files, tongue))
-}
-
-fn files_page(
-    status: StatusCode,
-    holding: &Holding,
-    open: bool,
-    files: Vec<FileLine>,
-    tongue: Tongue,
+/// The page of a removed item.
+pub(super) fn tombstone(
+    holding: &HeldItem,
+    removed: Option<ItemRemoval>,
+    language: PageLanguage,
 ) -> Response {
-    let page = FilesPage {
-        words: words(tongue),
-        title: title(&holding.metadata).0,
+    let words = words(language);
+    let page = TombstonePage {
+        words,
+        title: item_name(holding, false).0,
         item: holding,
-        to: address::item(&holding.item.labels),
-        metadata: address::item(&holding.item.metadata),
-        open,
-        files,
+        removed,
+        statements: statements(words, &holding.metadata, None),
     };
-    page_of(status, &page)
+    render_page(StatusCode::GONE, &page)
 }
 
-/// What is left of an item that was removed.
-pub(super) fn tombstone(holding: &Holding, tongue: Tongue) -> Response {
-    let page = Tombstone {
-        words: words(tongue),
-        title: title(&holding.metadata).0,
-        item: holding,
-        removed: holding.item.removed.as_ref(),
-        statements: statements(&holding.metadata, None),
-    };
-    page_of(StatusCode::GONE, &page)
+pub(super) fn error(language: PageLanguage, status: StatusCode, detail: &str) -> Response {
+    let words = words(language);
+    let title = words.error_title(status);
+    render_page(status, &ErrorPage { words, title, status: status.as_u16(), detail })
 }
 
-/// Files that are closed to the one who asks: 403, and where the metadata are.
-pub(super) fn closed(holding: &Holding, tongue: Tongue) -> Response {
-    files_page(StatusCode::FORBIDDEN, holding, false, Vec::new(), tongue)
-}
-
-/// Something that went wrong.
-pub(super) fn error(tongue: Tongue, status: StatusCode, detail: &str) -> Response {
-    page_of(status, &ErrorPage { words: words(tongue), status: status.as_u16(), detail })
-}
-
-/// Says when what a page tells last changed.
-pub(super) fn dated(mut response: Response, changed: &str) -> Response {
+/// Adds `Last-Modified`.
+pub(super) fn with_last_modified(mut response: Response, changed: &str) -> Response {
     let seconds = changed.parse::<ibi_id::Instant>().map_or(0, |time| time.seconds());
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.max(0).cast_unsigned());
     if let Ok(value) = HeaderValue::from_str(&httpdate::fmt_http_date(time)) {
@@ -290,16 +309,37 @@ pub(super) fn dated(mut response: Response, changed: &str) -> Response {
     response
 }
 
-/// The first title of an item.
-pub(super) fn noted_title(holding: &Holding) -> &str {
-    title(&holding.metadata).0
+/// The display name of an item and its language: the first title. Without a title, its target file,
+/// if the client may open it, or its label.
+pub(super) fn item_name(holding: &HeldItem, open: bool) -> (Cow<'_, str>, &str) {
+    let (title, language) = title(&holding.metadata);
+    match title.trim().is_empty() {
+        true => (Cow::from(fallback_title(holding, open)), ""),
+        false => (Cow::from(title), language),
+    }
 }
 
-pub(super) fn page_of(status: StatusCode, template: &impl Template) -> Response {
-    let Ok(text) = template.render() else {
-        return (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be written\n").into_response();
-    };
-    page::page(status, text)
+/// The display name of an item without a title.
+fn fallback_title(holding: &HeldItem, open: bool) -> String {
+    let target = holding.item.target.as_ref().filter(|_| open);
+    let target =
+        target.map(|target| String::from_utf8_lossy(&crate::keep::decode_logical_path(target)).into_owned());
+    let file = target.as_deref().and_then(|target| target.rsplit('/').next());
+    file.filter(|file| !file.trim().is_empty()).unwrap_or(holding.item.labels.primary()).to_owned()
+}
+
+pub(super) fn render_page(status: StatusCode, template: &impl Template) -> Response {
+    match template.render() {
+        Ok(text) => page::page(status, text),
+        Err(_) => html_page(None),
+    }
+}
+
+fn html_page(text: Option<String>) -> Response {
+    match text {
+        Some(text) => page::page(StatusCode::OK, text),
+        None => (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be written\n").into_response(),
+    }
 }
 
 /// The first title, and its language.
@@ -307,48 +347,34 @@ fn title(metadata: &DublinCore) -> (&str, &str) {
     metadata.of(Element::Title).next().map_or(("", ""), |title| (title.value(), tag(title)))
 }
 
-fn tag(statement: &Statement) -> &str {
+fn tag(statement: &MetadataStatement) -> &str {
     statement.language().map_or("", |tag| tag.as_str())
 }
 
-/// Whether something in a language, maybe of a country, is in the one that is asked for.
-fn is_in(tag: &str, asked: &str) -> bool {
+/// Whether a language tag, possibly with a region, matches the requested language.
+fn is_in_language(tag: &str, asked: &str) -> bool {
     let begins = tag.get(..asked.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(asked));
     begins && !asked.is_empty() && (tag.len() == asked.len() || tag.as_bytes()[asked.len()] == b'-')
 }
 
-/// What metadata say; those in a language first, if it matters.
-fn statements<'a>(metadata: &'a DublinCore, first: Option<&str>) -> Vec<Line2<'a>> {
-    let mut lines: Vec<Line2<'_>> = metadata
+/// The metadata statements; those in language `first` come first.
+fn statements<'a>(words: &Words, metadata: &'a DublinCore, first: Option<&str>) -> Vec<StatementLine<'a>> {
+    let mut lines: Vec<StatementLine<'_>> = metadata
         .statements()
         .iter()
         .map(|statement| {
             let value = statement.value();
             let link = value.starts_with("https://") || value.starts_with("http://");
-            Line2 { element: statement.element().name(), language: tag(statement), value, link }
+            StatementLine {
+                element: words.element_name(statement.element()),
+                language: tag(statement),
+                value,
+                link,
+            }
         })
         .collect();
     if let Some(language) = first {
-        lines.sort_by_key(|line| !is_in(line.language, language));
+        lines.sort_by_key(|line| !is_in_language(line.language, language));
     }
     lines
-}
-
-fn file_lines(holdings: &Holdings, holding: &Holding, most: usize) -> Result<Vec<FileLine>, ArchiveError> {
-    let labels = &holding.item.labels;
-    let (mut lines, mut after) = (Vec::new(), String::new());
-    while lines.len() < most {
-        let page = holdings.files(&holding.path, &after, FILES)?;
-        let Some(last) = page.last() else { break };
-        after.clone_from(&last.name);
-        lines.extend(page.into_iter().map(|file| FileLine {
-            to: address::file(labels, &file.name),
-            name: String::from_utf8_lossy(&crate::keep::raw(&file.name)).into_owned(),
-            size: file.size,
-            media: file.media,
-            sha512: file.sha512,
-        }));
-    }
-    lines.truncate(most);
-    Ok(lines)
 }

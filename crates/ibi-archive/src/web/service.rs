@@ -1,4 +1,5 @@
-//! The Archive service, at the address of its own identifier (clauses 3.3 to 3.6), and labels without `/col`.
+//! The Archive service, at the address of its own identifier (clauses 3.3 to 3.6), and labels
+//! without `/col`.
 
 use std::sync::Arc;
 
@@ -7,25 +8,27 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::{Problem, telemetry};
-use ibi_protocol::{Acknowledgment, ContentType, Pairs, Part, Relation, Request as Message, answer};
-use ibi_store::records::Role;
+use ibi_protocol::{
+    Acknowledgment, ContentType, Pairs, Relation, RelationPart, WireRequest as Message, answer,
+};
+use ibi_store::index::LabelRole;
 use percent_encoding::percent_decode_str;
 use tokio::time::Instant;
 
 use crate::ArchiveError;
 use crate::archive::Holdings;
-use crate::relations::Led;
+use crate::relations::RelationTarget;
 use crate::service::address;
-use crate::service::answer::{Asked, answer as answer_url};
-use crate::web::col::Client;
-use crate::web::errors::told;
-use crate::web::own_address;
-use crate::web::site::{Site, problem};
+use crate::service::answer::{ServiceAnswerContext, answer_request as answer_url};
+use crate::web::errors::problem_response;
+use crate::web::item_routes::PageRequest;
+use crate::web::persistent_url;
+use crate::web::site::{ArchiveSite, problem};
 
-/// Everything that is nowhere else: the service itself, or a persistent URL of what is held here.
-pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Response {
+/// Fallback route: the service itself, or a persistent URL of an item held here.
+pub(super) async fn get(State(site): State<Arc<ArchiveSite>>, request: Request) -> Response {
     let (uri, headers) = (request.uri(), request.headers());
-    let refused = |problem| told(headers, uri.query(), problem);
+    let refused = |problem| problem_response(headers, uri.query(), problem);
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let status = StatusCode::METHOD_NOT_ALLOWED;
         let problem = Problem::new(status, "method", "Method not allowed", "this address is only read");
@@ -34,7 +37,7 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
     let path = percent_decode_str(uri.path().trim_matches('/')).decode_utf8_lossy();
     let query = uri.query().unwrap_or_default();
     if !is_visit(query)
-        && let Some((label, "")) = address::split(&path)
+        && let Some((label, "")) = address::split_label(&path)
     {
         match site.desk.read() {
             Ok(holdings) if holdings.is_service(label) => return serve(&site, &holdings, query),
@@ -42,91 +45,95 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
             Err(error) => return refused(problem(&error)),
         }
     }
-    own_address::answer(&site, &Client::of(&site, &request)).unwrap_or_else(refused)
+    persistent_url::serve_persistent_url(&site, &PageRequest::of(&site, &request)).unwrap_or_else(refused)
 }
 
-/// Whether a query at the service's own address is that of a persistent URL or of a page. A question without its
-/// subject is a bad question, and not a visit (clause 3.6).
+/// Whether a query at the service's own address belongs to a persistent URL or a page. A service
+/// request without its subject is a bad request, not a visit (clause 3.6).
 fn is_visit(query: &str) -> bool {
     let is_own = |pair: &str| pair.starts_with("ibiurl.") || pair.starts_with("lang=");
     query.is_empty() || query == "?" || query.split('&').all(is_own)
 }
 
-/// A question to the service under the very label that it tells resolvers: they ask all day, so it is answered before routes are
-/// looked for. Any other spelling, and what goes wrong, is left to [`get`].
-pub(super) fn asked(site: &Site, method: &Method, uri: &Uri) -> Option<Response> {
+/// Fast path for resolvers, whose requests are the most frequent: answers a service request under
+/// the exact label announced to them, before routing. Other spellings and errors are left to
+/// [`get`].
+pub(super) fn answer_resolver(site: &ArchiveSite, method: &Method, uri: &Uri) -> Option<Response> {
     let query = uri.query().filter(|query| method == Method::GET && query.starts_with("servicesubject="))?;
     let begun = Instant::now();
     let holdings = site.desk.read().ok()?;
     let label = uri.path().strip_prefix('/')?;
     let settings = holdings.settings();
-    if settings.announced() != label && !settings.service.iter().any(|own| own == label) {
+    if settings.announced_label() != label && !settings.service.iter().any(|own| own == label) {
         return None;
     }
     let response = serve(site, &holdings, query);
-    telemetry::tell(None, method, uri, begun, &response);
+    telemetry::record_request(None, method, uri, begun, &response);
     Some(response)
 }
 
-fn serve(site: &Site, holdings: &Holdings, query: &str) -> Response {
+fn serve(site: &ArchiveSite, holdings: &Holdings, query: &str) -> Response {
     match Message::parse(query) {
-        Ok(Message::InclusionConfirmation) => pairs(StatusCode::OK, &answer::confirmation()),
+        Ok(Message::InclusionConfirmation) => pairs_response(StatusCode::OK, &answer::confirmation()),
         Ok(Message::Url(request)) => {
-            let asked = Asked { address: &site.address, keys: &site.keys, now: site.now() };
+            let asked = ServiceAnswerContext { address: &site.address, keys: &site.keys, now: site.now() };
             match answer_url(holdings, &request, &asked) {
-                Ok(found) => pairs(StatusCode::OK, &found),
-                Err(error) => failed(&error),
+                Ok(found) => pairs_response(StatusCode::OK, &found),
+                Err(error) => failed_response(&error),
             }
         }
         Ok(Message::Acknowledgment(acknowledgment)) => {
             acknowledge(site, holdings, &acknowledgment);
-            // The same answer whatever the key is worth (threat K8).
-            pairs(StatusCode::OK, &answer::acknowledged())
+            // The same response whether the key is valid or not (threat K8).
+            pairs_response(StatusCode::OK, &answer::acknowledged())
         }
         Ok(other) => {
             let mut error = Pairs::new();
             error.push("error", "unknown-servicesubject");
             error.push("message", &format!("{} is for resolvers, and this is an Archive", other.subject()));
-            pairs(StatusCode::BAD_REQUEST, &error)
+            pairs_response(StatusCode::BAD_REQUEST, &error)
         }
-        Err(error) => pairs(StatusCode::BAD_REQUEST, &error.to_pairs()),
+        Err(error) => pairs_response(StatusCode::BAD_REQUEST, &error.to_pairs()),
     }
 }
 
-/// Counts an access, if the key is fresh, ours, of the item that the URL leads to or of a translation of it that was asked
-/// for, and was not counted before.
-fn acknowledge(site: &Site, holdings: &Holdings, acknowledgment: &Acknowledgment) {
+/// Counts an access if the key is fresh, was issued here for the item that the URL leads to or for
+/// a requested translation of it, and was not counted before.
+fn acknowledge(site: &ArchiveSite, holdings: &Holdings, acknowledgment: &Acknowledgment) {
     let urls = [acknowledgment.url.as_sent().to_owned(), acknowledgment.url.decoded()];
     let found = urls.iter().find_map(|url| {
-        let (label, _) = address::split(url.split_once("/col/")?.1)?;
-        holdings.find(label).ok()
+        let (label, _) = address::split_label(url.split_once("/col/")?.1)?;
+        holdings.find_bare(label).ok()
     });
     let Some((holding, role)) = found else { return };
-    // What it was of, data or metadata, by both what is told and where it led (clause 3.5).
-    let kind = if role == Role::Metadata { ContentType::Metadata } else { acknowledgment.contenttype };
+    // Data or metadata: both the message and the URL decide (clause 3.5).
+    let kind = if role == LabelRole::Metadata { ContentType::Metadata } else { acknowledgment.contenttype };
     let path = holding.path.clone();
-    let led = Led::new(holding, Role::Item);
-    let any = Relation::new(vec![Part::Translation(None)]).unwrap_or_default();
-    let group = holdings.offers(&led, &any).map(|offers| offers.whole).unwrap_or_default();
+    let led = RelationTarget::new(holding, LabelRole::Item);
+    let any = Relation::new(vec![RelationPart::Translation(None)]).unwrap_or_default();
+    let group = holdings.relation_offers(&led, &any).map(|offers| offers.whole).unwrap_or_default();
     let asked = group.iter().map(|(_, led)| led.holding.path.as_str());
     if [path.as_str()]
         .into_iter()
         .chain(asked)
-        .any(|asked| site.keys.take(&acknowledgment.urlkey, site.now(), asked))
+        .any(|asked| site.keys.redeem_key(&acknowledgment.urlkey, site.now(), asked))
     {
         site.statistics.count_resolution((&path, kind), site.now());
     }
 }
 
-fn failed(error: &ArchiveError) -> Response {
+fn failed_response(error: &ArchiveError) -> Response {
     let problem = problem(error);
     let mut told = Pairs::new();
     told.push("error", "failed");
     told.push("message", problem.detail());
-    pairs(if problem.status().is_server_error() { problem.status() } else { StatusCode::BAD_REQUEST }, &told)
+    pairs_response(
+        if problem.status().is_server_error() { problem.status() } else { StatusCode::BAD_REQUEST },
+        &told,
+    )
 }
 
-fn pairs(status: StatusCode, pairs: &Pairs) -> Response {
+fn pairs_response(status: StatusCode, pairs: &Pairs) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     let fresh = HeaderValue::from_static("no-store");
     let mut response = Response::new(Body::from(pairs.to_string()));

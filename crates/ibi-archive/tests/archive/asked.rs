@@ -1,12 +1,13 @@
-//! What a resolver is answered: each of the 14 modifiers from each kind of item (clauses 2.4 and 3.4).
+//! What a resolver is answered: each of the 14 modifiers from each kind of item (clauses 2.4 and
+//! 3.4).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ibi_archive::dublin_core::DublinCore;
-use ibi_archive::service::UrlKeys;
-use ibi_archive::service::address::Address;
-use ibi_archive::service::answer::{Asked, answer};
+use ibi_archive::service::AckKeys;
+use ibi_archive::service::address::ServiceAddress;
+use ibi_archive::service::answer::{ServiceAnswerContext, answer_request};
 use ibi_archive::{Archive, Holdings};
 use ibi_protocol::{FilePath, Pairs, Relation, UrlRequest, Verbs, answer as wire};
 
@@ -15,7 +16,8 @@ use crate::ours::{Ours, deposit, titled};
 /// Names of what is deposited, by all their labels; those of metadata end in `:`.
 type Names = BTreeMap<String, String>;
 
-/// An Archive with a chain of editions, a group of translations, and the same where what they lead to was removed.
+/// An Archive with a chain of editions, a group of translations, and the same where what they lead
+/// to was removed.
 struct World {
     archive: Archive,
     names: Names,
@@ -91,13 +93,18 @@ impl World {
 }
 
 fn ask(holdings: &Holdings, request: &UrlRequest) -> Pairs {
-    let address = Address { archive: "archive.test".to_owned(), secure: false };
-    let keys = UrlKeys::new([1; 32]);
-    answer(holdings, request, &Asked { address: &address, keys: &keys, now: 1_800_000_000 }).unwrap()
+    let address = ServiceAddress { archive: "archive.test".to_owned(), secure: false };
+    let keys = AckKeys::new([1; 32]);
+    answer_request(
+        holdings,
+        request,
+        &ServiceAnswerContext { address: &address, keys: &keys, now: 1_800_000_000 },
+    )
+    .unwrap()
 }
 
-/// Clause 2.4, from the first of a chain, the last of it with translations, one without language, one whose next edition
-/// and translation were removed, and the metadata of one.
+/// Clause 2.4, from the first of a chain, the last of it with translations, one without language,
+/// one whose next edition and translation were removed, and the metadata of one.
 const TABLE: &str = include_str!("asked.txt");
 
 #[test]
@@ -106,9 +113,14 @@ fn each_modifier_from_each_kind_of_item_leads_where_2_4_says() {
     let mut found = String::new();
     for start in ["first", "third", "terceira", "plain", "old", "first:"] {
         writeln!(found, "{start}").unwrap();
-        for modifiers in
-            Relation::ALL.iter().chain(&["+(pt)", "+(pt-BR)", "+(en)", "+(fr)", ":(oai_dc)", ":(other)"])
-        {
+        for modifiers in Relation::ALL_COMPOSITIONS.iter().chain(&[
+            "+(pt)",
+            "+(pt-BR)",
+            "+(en)",
+            "+(fr)",
+            ":(oai_dc)",
+            ":(other)",
+        ]) {
             let verbs = Verbs::from(Relation::from_modifiers(modifiers).unwrap());
             let pairs = world.ask(&world.label(start), verbs.clone(), None);
             // What is answered is filtered already.
@@ -124,17 +136,18 @@ fn each_modifier_from_each_kind_of_item_leads_where_2_4_says() {
     assert_eq!(found, TABLE, "\n{found}");
 }
 
-/// Clause 3.4: of an unknown item nothing is said, whatever the verbs; also of one that another item names.
+/// Clause 3.4: of an unknown item nothing is said, whatever the verbs; also of one that another
+/// item names.
 #[test]
 fn an_unknown_item_is_an_empty_answer() {
     let mut world = World::new();
     let elsewhere = "sid.inpe.br/mtc-m18/2009/02.16.17.46";
     let label = world.label("plain");
     let changes =
-        ibi_archive::Changes { next_edition_of: Some(Some(elsewhere.to_owned())), ..Default::default() };
+        ibi_archive::ItemChanges { next_edition_of: Some(Some(elsewhere.to_owned())), ..Default::default() };
     let change = world.archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
     world.archive.commit(vec![change]).pop().unwrap().unwrap();
-    for modifiers in Relation::ALL.iter().chain(&[""]) {
+    for modifiers in Relation::ALL_COMPOSITIONS.iter().chain(&[""]) {
         let verbs = Verbs::from(Relation::from_modifiers(modifiers).unwrap());
         assert!(world.ask(elsewhere, verbs, None).is_empty(), "{modifiers}");
     }
@@ -144,7 +157,7 @@ fn an_unknown_item_is_an_empty_answer() {
 #[test]
 fn a_removed_item_answers_its_tombstone() {
     let world = World::new();
-    for modifiers in Relation::ALL.iter().chain(&[""]) {
+    for modifiers in Relation::ALL_COMPOSITIONS.iter().chain(&[""]) {
         let verbs = Verbs::from(Relation::from_modifiers(modifiers).unwrap());
         let pairs = world.ask(&world.label("gone"), verbs, Some("/gone.txt"));
         let names: Vec<&str> = pairs.iter().map(|(name, _)| name).collect();
@@ -155,7 +168,8 @@ fn a_removed_item_answers_its_tombstone() {
     }
 }
 
-/// Clause 3.4: with a file path, the URL of that file; GetFileList wins over it; a file that is not there has no URL.
+/// Clause 3.4: with a file path, the URL of that file; GetFileList wins over it; a file that is not
+/// there has no URL.
 #[test]
 fn a_file_path_and_the_file_list() {
     let world = World::new();
@@ -180,7 +194,7 @@ fn an_alias_is_named_in_the_answer() {
     let mut world = World::new();
     let label = world.label("plain");
     let alias = "sid.inpe.br/mtc-m18/2009/02.16.17.46";
-    let changes = ibi_archive::Changes { aliases: vec![alias.to_owned()], ..Default::default() };
+    let changes = ibi_archive::ItemChanges { aliases: vec![alias.to_owned()], ..Default::default() };
     let change = world.archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
     world.archive.commit(vec![change]).pop().unwrap().unwrap();
     let pairs = world.ask(alias, Verbs::default(), None);

@@ -1,5 +1,5 @@
-//! Openings after a cut, made by hand (the real binary is killed in `tests/torture`). Clause 2.3: opening redoes whatever
-//! comes after the commit point, so that open equals rebuild.
+//! Openings after a cut, made by hand (the real binary is killed in `tests/torture`). Clause 2.3:
+//! opening redoes whatever comes after the commit point, so that open equals rebuild.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ibi_archive::keep::State;
 use ibi_archive::rebuild::rebuild;
-use ibi_archive::{ArchiveError, Changes};
+use ibi_archive::{ArchiveError, ItemChanges};
 
 use crate::ours::{Ours, answers, deposit, titled};
 
@@ -32,7 +32,7 @@ fn a_change_that_was_made_and_not_recorded_is_finished() {
     let before = fs::read(ours.data().join("index.sqlite")).unwrap();
     let (mut archive, _) = ours.open();
     let statements = vec!["title=changed".parse().unwrap()];
-    let changes = Changes { statements, ..Changes::default() };
+    let changes = ItemChanges { statements, ..ItemChanges::default() };
     let change = archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
     archive.commit(vec![change]).pop().unwrap().unwrap();
     let late = deposit(&mut archive, &some_file(&ours), titled("late")).unwrap();
@@ -138,15 +138,21 @@ fn rebuilding_tells_what_is_missing_and_what_is_damaged() {
 }
 
 #[test]
-fn an_older_journal_is_refused_until_the_index_is_made_anew_from_it() {
+fn an_older_journal_is_refused_until_what_the_index_knows_is_put_back() {
     let ours = Ours::new();
     let mut archive = ours.init();
     let before = fs::read(ours.data().join("journal")).unwrap();
     deposit(&mut archive, &some_file(&ours), titled("late")).unwrap();
     drop(archive);
+    let whole = fs::read_to_string(ours.data().join("journal")).unwrap();
     fs::write(ours.data().join("journal"), before).unwrap();
-    let error = ibi_archive::archive::open(&ours.data(), "tester").err().unwrap();
-    assert!(error.to_string().contains("ibi archive rebuild"), "{error}");
-    rebuild(&ours.data(), "tester", &|_| ()).unwrap();
+    let error = ibi_archive::opening::open(&ours.data(), "tester").err().unwrap();
+    assert!(error.to_string().contains("ibi archive salvage"), "{error}");
+    // Clause 2.3: what was acknowledged is not forgotten by making the index anew.
+    let error = rebuild(&ours.data(), "tester", &|_| ()).unwrap_err();
+    assert!(error.to_string().contains("ibi archive salvage"), "{error}");
+    ibi_archive::salvage::salvage(&ours.data(), None, "tester", &|_| ()).unwrap();
+    let salvaged = fs::read_to_string(ours.data().join("journal")).unwrap();
+    assert_eq!(salvaged.lines().count(), whole.lines().count());
     ours.open();
 }

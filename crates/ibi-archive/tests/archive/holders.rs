@@ -1,4 +1,5 @@
-//! Objects over the network: told, fetched, gone on with, and refused when they are not what they should be.
+//! Objects over the network: told, fetched, gone on with, and refused when they are not what they
+//! should be.
 
 mod liars;
 
@@ -12,19 +13,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::Router;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ibi_archive::deposit::{Draft, Source};
-use ibi_archive::holders::bring::Bytes;
-use ibi_archive::holders::fetch::{FetchError, Fetched, clear, fetch};
-use ibi_archive::holders::held::Held;
-use ibi_archive::holders::peer::{Peer, PeerError};
+use ibi_archive::deposit::{DepositRequest, DepositSource};
+use ibi_archive::item_view::ItemEvent;
 use ibi_archive::keep::State;
-use ibi_archive::service::address::Address;
-use ibi_archive::service::{Role, tokens};
-use ibi_archive::told::Event;
-use ibi_archive::web::{Site, SiteOptions, router};
-use ibi_archive::{Archive, Changes};
-use ibi_http::Limits;
-use ibi_http::client::Proxies;
+use ibi_archive::replica::object_description::ObjectDescription;
+use ibi_archive::replica::replica_object::ReplicaBytes;
+use ibi_archive::replication::fetch::{FetchError, FetchedObject, fetch_object, remove_fetch_folder};
+use ibi_archive::replication::peer::{PeerArchive, PeerError};
+use ibi_archive::service::address::ServiceAddress;
+use ibi_archive::service::{ServiceRole, open_tokens};
+use ibi_archive::web::{ArchiveSite, ArchiveSiteOptions, router};
+use ibi_archive::{Archive, ItemChanges};
+use ibi_http::ServerLimits;
+use ibi_http::client::TrustedProxies;
+use ibi_http::token_store::NewToken;
 
 use crate::ours::{Ours, deposit, titled};
 
@@ -42,7 +44,7 @@ fn noise(length: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(length).collect()
 }
 
-fn deposited(ours: &Ours, archive: &mut Archive, draft: Draft) -> String {
+fn deposited(ours: &Ours, archive: &mut Archive, draft: DepositRequest) -> String {
     let files = [("large.bin", noise(LARGE + 7)), ("a b%.txt", b"first".to_vec()), ("empty", Vec::new())];
     let folder = ours.files(&files.map(|(name, bytes)| (name.to_owned(), bytes)).into_iter().collect());
     deposit(archive, &folder, draft).unwrap()
@@ -54,8 +56,8 @@ fn two_versions(ours: &Ours) -> String {
     let label = deposited(ours, &mut archive, titled("x"));
     let files = [("large.bin", noise(LARGE + 7)), ("a b%.txt", b"second".to_vec())];
     let folder = ours.files(&files.map(|(name, bytes)| (name.to_owned(), bytes)).into_iter().collect());
-    let source = Source::at(&folder).unwrap();
-    let update = archive.prepare_update(&label, Some(&source), Changes::default(), "tester", &|_| ());
+    let source = DepositSource::at(&folder).unwrap();
+    let update = archive.prepare_update(&label, Some(&source), ItemChanges::default(), "tester", &|_| ());
     archive.commit(vec![update.unwrap().unwrap()]).pop().unwrap().unwrap();
     label
 }
@@ -68,28 +70,34 @@ async fn listen(router: Router) -> String {
 }
 
 async fn serve(ours: &Ours) -> String {
-    let options = SiteOptions {
-        address: Address { archive: "a.test".to_owned(), secure: false },
-        proxies: Proxies::new(|_| false),
-        limits: Limits::default(),
+    let options = ArchiveSiteOptions {
+        memory: ibi_http::memory::DEFAULT_MEMORY_BYTES,
+        drafts: ibi_archive::service::DraftQuota::default(),
+        address: ServiceAddress { archive: "a.test".to_owned(), secure: false },
+        proxies: TrustedProxies::new(|_| false),
+        limits: ServerLimits::default(),
         resolver: None,
         shows_targets: false,
+        rates: Arc::new(ibi_http::rate::RateLimiter::new(ibi_http::rate::RateQuotas::default())),
     };
-    let (site, _) = Site::open(&ours.data(), "tester", options, None).unwrap();
+    let (site, _) = ArchiveSite::open(&ours.data(), "tester", options, None).unwrap();
     listen(router(Arc::new(site))).await
 }
 
-fn peer(at: &str, token: Option<&str>) -> Peer {
-    Peer::new(at, token.map(str::to_owned)).unwrap()
+fn peer(at: &str, token: Option<&str>) -> PeerArchive {
+    // All of them are on this machine.
+    ibi_http::outgoing::allow_private();
+    PeerArchive::new(at, token.map(str::to_owned)).unwrap()
 }
 
-fn token(ours: &Ours, role: Role) -> String {
-    let (_, secret) = tokens(&ours.data()).create("x", role, "2026-11-16T00:00:00Z".to_owned()).unwrap();
+fn token(ours: &Ours, role: ServiceRole) -> String {
+    let new = NewToken::new(None, role, "2026-11-16T00:00:00Z".to_owned());
+    let (_, secret) = open_tokens(&ours.data()).create(new).unwrap();
     secret.reveal().to_owned()
 }
 
-async fn fetched(peer: &Peer, label: &str, place: &Path) -> Result<(Fetched, u64), FetchError> {
-    let held = peer.held(label).await?;
+async fn fetched(peer: &PeerArchive, label: &str, place: &Path) -> Result<(FetchedObject, u64), FetchError> {
+    let held = peer.describe_object(label).await?;
     let (peer, label, place) = (peer.clone(), label.to_owned(), place.to_owned());
     let bytes = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&bytes);
@@ -98,13 +106,13 @@ async fn fetched(peer: &Peer, label: &str, place: &Path) -> Result<(Fetched, u64
         let progress = |more| {
             counted.fetch_add(more, Ordering::Relaxed);
         };
-        fetch(&peer, &label, &held, &|_| None, &place, &progress).await
+        fetch_object(&peer, &label, &held, &|_| None, &place, &progress).await
     });
     Ok((task.await.unwrap()?, bytes.load(Ordering::Relaxed)))
 }
 
 /// Every file is byte for byte that of the object on the other side.
-fn is_same(fetched: &Fetched, object: &Path) {
+fn is_same(fetched: &FetchedObject, object: &Path) {
     let paths: Vec<&String> = fetched.inventory.manifest.values().flatten().collect();
     assert_eq!(fetched.files.len(), paths.len());
     for (path, bytes) in &fetched.files {
@@ -116,12 +124,12 @@ fn is_same(fetched: &Fetched, object: &Path) {
     assert_eq!(fs::read(object.join("inventory.json")).unwrap(), fetched.inventory.to_bytes());
 }
 
-fn object(ours: &Ours, held: &Held) -> PathBuf {
+fn object(ours: &Ours, held: &ObjectDescription) -> PathBuf {
     ours.data().join("tree").join(&held.path)
 }
 
 /// The file of the manifest that ends so, and its digest.
-fn named(fetched: &Fetched, end: &str) -> (String, String) {
+fn named(fetched: &FetchedObject, end: &str) -> (String, String) {
     let mut manifest = fetched.inventory.manifest.iter();
     let found = manifest.find_map(|(digest, paths)| {
         paths.iter().find(|path| path.ends_with(end)).map(|path| (path.clone(), digest.clone()))
@@ -134,7 +142,7 @@ async fn an_object_of_two_versions_is_copied_whole() {
     let ours = Ours::new();
     let label = two_versions(&ours);
     let peer = peer(&serve(&ours).await, None);
-    let held = peer.held(&label.to_uppercase()).await.unwrap();
+    let held = peer.describe_object(&label.to_uppercase()).await.unwrap();
     assert_eq!((held.state, held.epoch, held.version, held.item.as_str()), (State::Original, 1, 2, &*label));
     assert_eq!(
         held.history.iter().map(|happened| &*happened.event).collect::<Vec<_>>(),
@@ -163,17 +171,21 @@ async fn an_object_of_two_versions_is_copied_whole() {
     let other = ours.path("copies/two");
     let have = |asked: &str| (asked == digest).then(|| near.clone());
     let again =
-        fetch(&peer, &label, &held, &have, &other, &|_| panic!("nothing is asked for")).await.unwrap();
+        fetch_object(&peer, &label, &held, &have, &other, &|_| panic!("nothing is asked for")).await.unwrap();
     is_same(&again, &object(&ours, &held));
-    assert!(again.files.iter().any(|(_, bytes)| matches!(bytes, Bytes::At(at) if *at == near)));
-    clear(&place).unwrap();
-    clear(&place).unwrap();
+    assert!(again.files.iter().any(|(_, bytes)| matches!(bytes, ReplicaBytes::At(at) if *at == near)));
+    remove_fetch_folder(&place).unwrap();
+    remove_fetch_folder(&place).unwrap();
     assert!(!place.exists());
     // Without what comes with it, each file is asked for by itself.
-    let bare = Held { files: BTreeMap::new(), ..held.clone() };
-    let alone = fetch(&peer, &label, &bare, &|_| None, &ours.path("copies/three"), &|_| ()).await.unwrap();
+    let bare = ObjectDescription { files: BTreeMap::new(), ..held.clone() };
+    let alone =
+        fetch_object(&peer, &label, &bare, &|_| None, &ours.path("copies/three"), &|_| ()).await.unwrap();
     is_same(&alone, &object(&ours, &held));
-    assert!(matches!(peer.held("dpi.inpe.br/banon/1998/08.02.08.56").await, Err(PeerError::Unknown { .. })));
+    assert!(matches!(
+        peer.describe_object("dpi.inpe.br/banon/1998/08.02.08.56").await,
+        Err(PeerError::Unknown { .. })
+    ));
     let page = peer.list("").await.unwrap();
     assert!(page.items.iter().any(|item| item.path == held.path) && page.next.is_none());
     let changes = peer.changes(0).await.unwrap();
@@ -231,7 +243,7 @@ async fn what_was_cut_off_goes_on_and_what_was_wrong_begins_anew() {
     let ours = Ours::new();
     let label = two_versions(&ours);
     let peer = peer(&serve(&ours).await, None);
-    let held = peer.held(&label).await.unwrap();
+    let held = peer.describe_object(&label).await.unwrap();
     let place = ours.path("copies/one");
     let (got, _) = fetched(&peer, &label, &place).await.unwrap();
     let (_, digest) = named(&got, "large.bin");
@@ -260,8 +272,8 @@ async fn what_was_cut_off_goes_on_and_what_was_wrong_begins_anew() {
     is_same(&fetched(&peer, &label, &place).await.unwrap().0, &object(&ours, &held));
     // Of a description nobody says how long it is: a part that is all of it is asked for anew.
     fs::rename(place.join(&small), place.join(&small).with_extension("part")).unwrap();
-    let bare = Held { files: BTreeMap::new(), ..held.clone() };
-    let got = fetch(&peer, &label, &bare, &|_| None, &place, &|_| ()).await.unwrap();
+    let bare = ObjectDescription { files: BTreeMap::new(), ..held.clone() };
+    let got = fetch_object(&peer, &label, &bare, &|_| None, &place, &|_| ()).await.unwrap();
     is_same(&got, &object(&ours, &held));
 }
 
@@ -270,7 +282,7 @@ async fn what_is_damaged_there_is_not_given_out() {
     let ours = Ours::new();
     let label = two_versions(&ours);
     let peer = peer(&serve(&ours).await, None);
-    let held = peer.held(&label).await.unwrap();
+    let held = peer.describe_object(&label).await.unwrap();
     let flip = |path: &str, at: usize| {
         let path = object(&ours, &held).join(path);
         let mut bytes = fs::read(&path).unwrap();
@@ -281,7 +293,7 @@ async fn what_is_damaged_there_is_not_given_out() {
     let place = ours.path("copies/one");
     let error = fetched(&peer, &label, &place).await.unwrap_err();
     assert!(matches!(&error, FetchError::Peer(PeerError::Refused { status: 500, .. })), "{error}");
-    assert!(error.to_string().contains("damaged here"), "{error}");
+    assert!(error.to_string().contains("damaged there"), "{error}");
     // In the middle, the answer is cut off; what came before stays.
     flip("v1/content/doc/large.bin", 10);
     flip("v1/content/doc/large.bin", LARGE - 10);
@@ -293,41 +305,44 @@ async fn what_is_damaged_there_is_not_given_out() {
     assert!(bytes < LARGE as u64, "{bytes} came again");
     // A description is left out of the document, and said to be damaged when it is asked for.
     flip("v1/content/item.json", 10);
-    let held = peer.held(&label).await.unwrap();
+    let held = peer.describe_object(&label).await.unwrap();
     assert!(
         !held.files.contains_key("v1/content/item.json") && held.files.contains_key("v2/content/item.json")
     );
     let error = fetched(&peer, &label, &ours.path("copies/two")).await.unwrap_err();
-    assert!(error.to_string().contains("damaged here"), "{error}");
+    assert!(error.to_string().contains("damaged there"), "{error}");
     flip("inventory.json", 10);
-    let error = peer.held(&label).await.unwrap_err();
-    assert!(error.to_string().contains("damaged here"), "{error}");
+    let error = peer.describe_object(&label).await.unwrap_err();
+    assert!(error.to_string().contains("damaged there"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_item_is_for_holders() {
     let ours = Ours::new();
     let mut archive = ours.init();
-    let closed = Draft { access: "ip:192.0.2.0/24".parse().unwrap(), ..titled("x") };
+    let closed = DepositRequest { access: "ip:192.0.2.0/24".parse().unwrap(), ..titled("x") };
     let label = deposited(&ours, &mut archive, closed);
     drop(archive);
-    let (holder, depositor, operator) =
-        (token(&ours, Role::Holder), token(&ours, Role::Depositor), token(&ours, Role::Operator));
+    let (holder, depositor, operator) = (
+        token(&ours, ServiceRole::Holder),
+        token(&ours, ServiceRole::Depositor),
+        token(&ours, ServiceRole::Operator),
+    );
     let at = serve(&ours).await;
     for nobody in [peer(&at, None), peer(&at, Some(&depositor)), peer(&at, Some("ibi_0"))] {
-        let held = nobody.held(&label).await;
+        let held = nobody.describe_object(&label).await;
         assert!(matches!(held, Err(PeerError::NeedsToken { .. })), "{held:?}");
         for path in ["inventory.json", "v1/content/item.json", "v1/content/doc/large.bin", "nothing"] {
             let file = nobody.file(&label, path, None).await;
             assert!(matches!(file, Err(PeerError::NeedsToken { .. })), "{path}: {file:?}");
         }
     }
-    let told = peer(&at, None).held(&label).await.unwrap_err().to_string();
-    assert!(told.contains("a token of the role holder is needed"), "{told}");
+    let told = peer(&at, None).describe_object(&label).await.unwrap_err().to_string();
+    assert!(told.contains("asks for a token: Not allowed"), "{told}");
     for (name, token) in [("one", holder), ("two", operator)] {
         let peer = peer(&at, Some(&token));
         let (got, _) = fetched(&peer, &label, &ours.path(name)).await.unwrap();
-        is_same(&got, &object(&ours, &peer.held(&label).await.unwrap()));
+        is_same(&got, &object(&ours, &peer.describe_object(&label).await.unwrap()));
     }
 }
 
@@ -339,10 +354,10 @@ async fn the_tombstone_travels_and_the_bytes_only_to_holders() {
     let removal = archive.prepare_removal(&label, "a test", "tester", false).unwrap();
     archive.commit(vec![removal]).pop().unwrap().unwrap();
     drop(archive);
-    let holder = token(&ours, Role::Holder);
+    let holder = token(&ours, ServiceRole::Holder);
     let at = serve(&ours).await;
     let (nobody, holder) = (peer(&at, None), peer(&at, Some(&holder)));
-    let held = nobody.held(&label).await.unwrap();
+    let held = nobody.describe_object(&label).await.unwrap();
     assert_eq!((held.state, held.version), (State::Deleted, 2));
     assert!(held.files.contains_key("v1/content/item.json"));
     assert!(!held.files.keys().any(|path| path.contains("/doc/")), "{:?}", held.files.keys());
@@ -350,7 +365,7 @@ async fn the_tombstone_travels_and_the_bytes_only_to_holders() {
     assert!(matches!(refused, Err(PeerError::NeedsToken { .. })), "{refused:?}");
     nobody.file(&label, "v2/inventory.json", None).await.unwrap();
     nobody.file(&label, "v2/content/item.json", None).await.unwrap();
-    let held = holder.held(&label).await.unwrap();
+    let held = holder.describe_object(&label).await.unwrap();
     assert!(held.files.keys().any(|path| path.contains("/doc/")));
     let (got, _) = fetched(&holder, &label, &ours.path("one")).await.unwrap();
     is_same(&got, &object(&ours, &held));
@@ -361,7 +376,7 @@ async fn the_tombstone_travels_and_the_bytes_only_to_holders() {
 #[test]
 fn the_document_of_format_1_is_still_read_and_written() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/held-1.json");
-    let held = Held {
+    let held = ObjectDescription {
         format: 1,
         archive: "inpe.br/smp/2026/11.16.04.49".to_owned(),
         item: "inpe.br/smp/2026/11.16.04.49.18".to_owned(),
@@ -370,8 +385,9 @@ fn the_document_of_format_1_is_still_read_and_written() {
         epoch: 3,
         version: 1,
         inventory: "0123456789abcdef".repeat(8),
-        history: vec![Event {
+        history: vec![ItemEvent {
             at: Some("inpe.br/smp/2026/11.16.04.49".to_owned()),
+            told_by: None,
             change: 7,
             time: "2026-11-16T04:49:18Z".to_owned(),
             event: "deposit".to_owned(),
@@ -388,9 +404,9 @@ fn the_document_of_format_1_is_still_read_and_written() {
     let written = serde_json::to_string(&held).unwrap() + "\n";
     let sample = fs::read_to_string(path).unwrap();
     assert_eq!(written, sample);
-    assert_eq!(serde_json::from_str::<Held>(&sample).unwrap(), held);
+    assert_eq!(serde_json::from_str::<ObjectDescription>(&sample).unwrap(), held);
     held.check().unwrap();
-    assert_eq!(held.file("inventory.json").unwrap(), b"{}\n");
+    assert_eq!(held.embedded_file("inventory.json").unwrap(), b"{}\n");
     let later = sample.replacen('{', "{\"more\":1,", 1);
-    assert_eq!(serde_json::from_str::<Held>(&later).unwrap(), held);
+    assert_eq!(serde_json::from_str::<ObjectDescription>(&later).unwrap(), held);
 }

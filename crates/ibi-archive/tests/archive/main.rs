@@ -1,4 +1,5 @@
-//! The Archive as a library: rules of clauses 2.1 to 2.4, compared with a model, opened after every kind of cut.
+//! The Archive as a library: rules of clauses 2.1 to 2.4, compared with a model, opened after every
+//! kind of cut.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

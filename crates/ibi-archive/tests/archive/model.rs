@@ -1,14 +1,14 @@
-//! Random operations, and a model to compare with: what was deposited is what comes out, through updates, removals, openings
-//! and rebuildings.
+//! Random operations, and a model to compare with: what was deposited is what comes out, through
+//! updates, removals, openings and rebuildings.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-use ibi_archive::deposit::Source;
+use ibi_archive::deposit::DepositSource;
 use ibi_archive::dublin_core::{DublinCore, Element};
 use ibi_archive::keep::State;
 use ibi_archive::rebuild::rebuild;
-use ibi_archive::{Archive, ArchiveError, Changes, Holdings};
+use ibi_archive::{Archive, ArchiveError, Holdings, ItemChanges};
 use proptest::prelude::*;
 
 use crate::ours::{Ours, answers, deposit, titled};
@@ -136,9 +136,9 @@ impl Model {
     fn update(&mut self, item: usize, files: Option<Files>, title: Option<String>) {
         let Some(at) = self.chosen(item) else { return };
         let expected = self.items[at].clone();
-        let source = files.as_ref().map(|files| Source::at(&self.ours.files(files)).unwrap());
+        let source = files.as_ref().map(|files| DepositSource::at(&self.ours.files(files)).unwrap());
         let statements = title.iter().map(|title| format!("title={title}").parse().unwrap()).collect();
-        let changes = Changes { statements, ..Changes::default() };
+        let changes = ItemChanges { statements, ..ItemChanges::default() };
         let change =
             self.archive().prepare_update(&expected.label, source.as_ref(), changes, "tester", &|_| ());
         match expected.state {
@@ -250,7 +250,7 @@ fn files_of(holdings: &Holdings, path: &str) -> Files {
     let read = |file: &ibi_archive::keep::FileRecord| {
         let mut bytes = Vec::new();
         holdings.open_file(path, file).unwrap().copy_to(&mut bytes).unwrap();
-        (String::from_utf8(ibi_archive::keep::raw(&file.name)).unwrap(), bytes)
+        (String::from_utf8(ibi_archive::keep::decode_logical_path(&file.name)).unwrap(), bytes)
     };
     files.iter().map(read).collect()
 }
@@ -288,7 +288,7 @@ fn metadata_that_is_replaced_as_a_whole_is() {
     let path = ours.files(&Files::from([("a".to_owned(), b"1".to_vec())]));
     let label = deposit(&mut archive, &path, titled("first")).unwrap();
     let record = DublinCore::parse("creator=Somebody").unwrap();
-    let changes = Changes { record: Some(record.clone()), ..Changes::default() };
+    let changes = ItemChanges { record: Some(record.clone()), ..ItemChanges::default() };
     let change = archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
     archive.commit(vec![change]).pop().unwrap().unwrap();
     assert_eq!(*archive.holdings().find(&label).unwrap().0.metadata, record);

@@ -5,15 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ibi_archive::archive::{self, FoundOnOpening};
-use ibi_archive::deposit::{Draft, Source};
+use ibi_archive::deposit::{DepositRequest, DepositSource};
 use ibi_archive::dublin_core::DublinCore;
-use ibi_archive::mint::{self, Edition};
+use ibi_archive::opening::{self, OpeningReport};
 use ibi_archive::{Archive, ArchiveError, Holdings};
 use ibi_id::Host;
+use ibi_mint::DistributorEdition;
 use tempfile::TempDir;
 
-/// A data folder with prefixes that no other test, and no other run of the tests, has. Its claims go with it.
+/// A data folder with prefixes that no other test, and no other run of the tests, has. Its claims
+/// go with it.
 pub(crate) struct Ours {
     folder: TempDir,
     host: String,
@@ -37,13 +38,17 @@ impl Ours {
 
     pub(crate) fn init(&self) -> Archive {
         let host = Host::parse(&self.host).unwrap();
-        let from =
-            mint::From { host: Some((host, None)), ip: None, edition: Edition::Rtc2015, allow_private: true };
-        archive::init(&self.data(), &from, [7; 16], "tester").unwrap().0
+        let from = ibi_mint::MinterConfig {
+            host: Some((host, None)),
+            ip: None,
+            edition: DistributorEdition::Rtc2015,
+            allow_private: true,
+        };
+        opening::init(&self.data(), &from, [7; 16], "tester").unwrap().0
     }
 
-    pub(crate) fn open(&self) -> (Archive, FoundOnOpening) {
-        archive::open(&self.data(), "tester").unwrap()
+    pub(crate) fn open(&self) -> (Archive, OpeningReport) {
+        opening::open(&self.data(), "tester").unwrap()
     }
 
     /// A folder with these files in it.
@@ -69,21 +74,28 @@ impl Drop for Ours {
 }
 
 /// A draft with a title and nothing else.
-pub(crate) fn titled(title: &str) -> Draft {
-    Draft { metadata: DublinCore::parse(&format!("title={title}")).unwrap(), ..Draft::new("tester") }
+pub(crate) fn titled(title: &str) -> DepositRequest {
+    DepositRequest {
+        metadata: DublinCore::parse(&format!("title={title}")).unwrap(),
+        ..DepositRequest::new("tester")
+    }
 }
 
 /// Deposits what lies at a path; the label of the item, or why not.
-pub(crate) fn deposit(archive: &mut Archive, path: &Path, draft: Draft) -> Result<String, ArchiveError> {
-    let source = Source::at(path)?;
+pub(crate) fn deposit(
+    archive: &mut Archive,
+    path: &Path,
+    draft: DepositRequest,
+) -> Result<String, ArchiveError> {
+    let source = DepositSource::at(path)?;
     let staged = archive.stage(&source, None, &|_| ())?;
     let change = archive.prepare_deposit(staged, draft)?;
     let path = archive.commit(vec![change]).pop().unwrap()?;
     Ok(archive.holdings().item(&path)?.item.labels.primary().to_owned())
 }
 
-/// Every answer that the Archive gives, as text: of each item all that is told of it, each file's bytes, and where each of
-/// its labels leads.
+/// Every answer that the Archive gives, as text: of each item all that is told of it, each file's
+/// bytes, and where each of its labels leads.
 pub(crate) fn answers(holdings: &Holdings) -> String {
     let mut text = format!("{:#?}\n", holdings.all_links(None).unwrap());
     for holding in holdings.list("", 10_000).unwrap() {

@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use ibi_archive::deposit::{Draft, Source};
-use ibi_archive::keep::{Role, State};
-use ibi_archive::mint::clock::SystemClock;
-use ibi_archive::mint::{self, Limits, Request};
-use ibi_archive::{Archive, ArchiveError, Changes};
+use ibi_archive::deposit::{DepositRequest, DepositSource};
+use ibi_archive::keep::{LabelRole, State};
+use ibi_archive::{Archive, ArchiveError, ItemChanges};
 use ibi_id::Granularity;
+use ibi_mint::clock::SystemClock;
+use ibi_mint::{ClockLimits, MintRequest};
 
 use crate::ours::{Ours, deposit, titled};
 
@@ -18,7 +18,7 @@ fn some_file(ours: &Ours) -> PathBuf {
     ours.files(&BTreeMap::from([("a.txt".to_owned(), b"bytes".to_vec())]))
 }
 
-fn update(archive: &mut Archive, label: &str, changes: Changes) -> Result<(), ArchiveError> {
+fn update(archive: &mut Archive, label: &str, changes: ItemChanges) -> Result<(), ArchiveError> {
     match archive.prepare_update(label, None, changes, "tester", &|_| ())? {
         Some(change) => archive.commit(vec![change]).pop().unwrap().map(drop),
         None => Ok(()),
@@ -29,19 +29,21 @@ fn state(archive: &Archive, label: &str) -> State {
     archive.holdings().find(label).unwrap().0.state
 }
 
-/// 2.1: brought in under a foreign label, it is a Copy unless the operator declares it the Original.
+/// 2.1: brought in under a foreign label, it is a Copy unless the operator declares it the
+/// Original.
 #[test]
 fn clause_2_1_an_item_from_elsewhere_is_a_copy_unless_declared() {
     let ours = Ours::new();
     let mut archive = ours.init();
     let path = some_file(&ours);
-    let foreign = |label: &str, original| Draft { labels: vec![label.to_owned()], original, ..titled("x") };
+    let foreign =
+        |label: &str, original| DepositRequest { labels: vec![label.to_owned()], original, ..titled("x") };
     let copy = deposit(&mut archive, &path, foreign("dpi.inpe.br/banon/1998/08.02.08.56", false)).unwrap();
     let original = deposit(&mut archive, &path, foreign("83LX3pFwXQZeBBx/hwiTk", true)).unwrap();
     assert_eq!((state(&archive, &copy), state(&archive, &original)), (State::Copy, State::Original));
     let again = deposit(&mut archive, &path, foreign("DPI.inpe.br/Banon/1998/08.02.08.56", false));
     assert!(matches!(again, Err(ArchiveError::Taken { .. })), "one Archive never holds both: {again:?}");
-    let changes = Changes { non_transferable: true, ..Changes::default() };
+    let changes = ItemChanges { non_transferable: true, ..ItemChanges::default() };
     assert!(matches!(update(&mut archive, &copy, changes.clone()), Err(ArchiveError::IsCopy { .. })));
     update(&mut archive, &original, changes).unwrap();
     assert!(!archive.holdings().find(&original).unwrap().0.item.transferable);
@@ -53,8 +55,8 @@ fn a_label_minted_here_is_used_once() {
     let ours = Ours::new();
     let mut archive = ours.init();
     let path = some_file(&ours);
-    let minter = mint::open(&ours.data(), SystemClock::new(), Limits::default()).unwrap();
-    let request = Request {
+    let minter = ibi_mint::open(&ours.data(), SystemClock::new(), ClockLimits::default()).unwrap();
+    let request = MintRequest {
         count: 1,
         granularity: Granularity::NANOSECOND,
         max_wait: std::time::Duration::from_secs(1),
@@ -62,18 +64,19 @@ fn a_label_minted_here_is_used_once() {
     let minted = minter.mint(request).unwrap().labels().next().unwrap();
     drop(minter);
     let rep = minted.rep.unwrap();
-    let draft = Draft { labels: vec![rep.to_uppercase()], ..titled("x") };
+    let draft = DepositRequest { labels: vec![rep.to_uppercase()], ..titled("x") };
     let label = deposit(&mut archive, &path, draft.clone()).unwrap();
     assert_eq!(state(&archive, &label), State::Original);
     assert!(matches!(deposit(&mut archive, &path, draft), Err(ArchiveError::Taken { .. })));
     let (prefix, _) = rep.split_once("/20").unwrap();
-    let ahead = Draft { labels: vec![format!("{prefix}/9000/01.01.00.00")], ..titled("x") };
+    let ahead = DepositRequest { labels: vec![format!("{prefix}/9000/01.01.00.00")], ..titled("x") };
     assert!(matches!(deposit(&mut archive, &path, ahead), Err(ArchiveError::NotMinted { .. })));
-    let needless = Draft { original: true, ..titled("x") };
+    let needless = DepositRequest { original: true, ..titled("x") };
     assert!(matches!(deposit(&mut archive, &path, needless), Err(ArchiveError::OriginalAnyway)));
 }
 
-/// 1.3: looking up tries the spelling, then the identifier; two that were spelled apart are told of.
+/// 1.3: looking up tries the spelling, then the identifier; two that were spelled apart are told
+/// of.
 #[test]
 fn clause_1_3_labels_are_found_by_any_spelling() {
     let ours = Ours::new();
@@ -81,7 +84,11 @@ fn clause_1_3_labels_are_found_by_any_spelling() {
     let path = some_file(&ours);
     let mut bring = |label: &str, alias: &[&str]| {
         let aliases = alias.iter().map(|alias| (*alias).to_owned()).collect();
-        deposit(&mut archive, &path, Draft { labels: vec![label.to_owned()], aliases, ..titled("x") })
+        deposit(
+            &mut archive,
+            &path,
+            DepositRequest { labels: vec![label.to_owned()], aliases, ..titled("x") },
+        )
     };
     bring("sid.inpe.br/mtc-m18@80/2009/02.16.17.46", &["8JMKD3MGP8W/34PGRBS"]).unwrap();
     bring("sid.inpe.br/mtc-m19/2009/02.16.17.46", &[]).unwrap();
@@ -116,9 +123,9 @@ fn clause_2_2_metadata_have_a_label_of_their_own() {
     let mut archive = ours.init();
     let label = deposit(&mut archive, &some_file(&ours), titled("x")).unwrap();
     let (holding, role) = archive.holdings().find(&label).unwrap();
-    assert_eq!(role, Role::Item);
+    assert_eq!(role, LabelRole::Item);
     let (same, role) = archive.holdings().find(holding.item.metadata.primary()).unwrap();
-    assert_eq!((same.path, role), (holding.path, Role::Metadata));
+    assert_eq!((same.path, role), (holding.path, LabelRole::Metadata));
 }
 
 /// 2.4: no circles.
@@ -128,23 +135,24 @@ fn clause_2_4_links_lead_back_to_nobody() {
     let mut archive = ours.init();
     let path = some_file(&ours);
     let first = deposit(&mut archive, &path, titled("first")).unwrap();
-    let edition = |of: &str| Draft { next_edition_of: Some(of.to_owned()), ..titled("next") };
+    let edition = |of: &str| DepositRequest { next_edition_of: Some(of.to_owned()), ..titled("next") };
     let second = deposit(&mut archive, &path, edition(&first)).unwrap();
     let third = deposit(&mut archive, &path, edition(&second)).unwrap();
     for (item, of) in [(&first, &third), (&first, &first), (&second, &third)] {
-        let changes = Changes { next_edition_of: Some(Some(of.clone())), ..Changes::default() };
+        let changes = ItemChanges { next_edition_of: Some(Some(of.clone())), ..ItemChanges::default() };
         let cycle = update(&mut archive, item, changes);
         assert!(matches!(cycle, Err(ArchiveError::Cycle { .. })), "{cycle:?}");
-        let changes = Changes { translation_of: Some(Some(of.clone())), ..Changes::default() };
+        let changes = ItemChanges { translation_of: Some(Some(of.clone())), ..ItemChanges::default() };
         assert_eq!(
             update(&mut archive, item, changes).is_ok(),
             item != of,
             "links of another kind do not count"
         );
-        update(&mut archive, item, Changes { translation_of: Some(None), ..Changes::default() }).unwrap();
+        update(&mut archive, item, ItemChanges { translation_of: Some(None), ..ItemChanges::default() })
+            .unwrap();
     }
     // A link to what another Archive holds is kept in its canonical spelling.
-    let foreign = Draft {
+    let foreign = DepositRequest {
         translation_of: Some("SID.inpe.br/mtc-m18@80/2009/02.16.17.46.00".to_owned()),
         ..titled("x")
     };
@@ -171,10 +179,13 @@ fn clause_2_1_a_removed_label_is_never_used_again() {
         let bytes = ours.data().join("tree").join(&label).join("v1/content/doc/a.txt").exists();
         assert_eq!(bytes, !purge, "purging destroys the bytes");
     }
-    let again = deposit(&mut archive, &path, Draft { labels: vec![label.clone()], ..titled("x") });
+    let again = deposit(&mut archive, &path, DepositRequest { labels: vec![label.clone()], ..titled("x") });
     assert!(matches!(again, Err(ArchiveError::Taken { .. })), "{again:?}");
-    let update =
-        update(&mut archive, &label, Changes { target: Some("a.txt".to_owned()), ..Changes::default() });
+    let update = update(
+        &mut archive,
+        &label,
+        ItemChanges { target: Some("a.txt".to_owned()), ..ItemChanges::default() },
+    );
     assert!(matches!(update, Err(ArchiveError::Removed { .. })));
     let service = archive.holdings().settings().service.primary().to_owned();
     let removal = archive.prepare_removal(&service, "no", "tester", false);
@@ -187,7 +198,7 @@ fn a_label_that_would_lie_in_the_object_of_another_is_refused() {
     let mut archive = ours.init();
     let path = some_file(&ours);
     let bring = |archive: &mut Archive, label: &str| {
-        deposit(archive, &path, Draft { labels: vec![label.to_owned()], ..titled("x") })
+        deposit(archive, &path, DepositRequest { labels: vec![label.to_owned()], ..titled("x") })
     };
     // An opaque label whose words could also be a domain: they are rare.
     let opaque =
@@ -234,7 +245,7 @@ fn names_of_any_bytes_come_out_as_they_went_in() {
     for file in archive.holdings().files(&holding.path, "", 100).unwrap() {
         let mut bytes = Vec::new();
         archive.holdings().open_file(&holding.path, &file).unwrap().copy_to(&mut bytes).unwrap();
-        assert_eq!(ibi_archive::keep::raw(&file.name), bytes, "each file holds its own name");
+        assert_eq!(ibi_archive::keep::decode_logical_path(&file.name), bytes, "each file holds its own name");
         out.push(bytes);
     }
     out.sort();
@@ -259,13 +270,16 @@ fn what_is_no_file_is_refused_and_nothing_is_left() {
     let mut archive = ours.init();
     let folder = ours.path("odd");
     fs::create_dir_all(folder.join("empty")).unwrap();
-    assert!(matches!(Source::at(&folder), Err(ArchiveError::NoFiles { .. })));
+    assert!(matches!(DepositSource::at(&folder), Err(ArchiveError::NoFiles { .. })));
     fs::write(folder.join("a"), "1").unwrap();
-    assert_eq!(Source::at(&folder).unwrap().empty_folders(), 1);
+    assert_eq!(DepositSource::at(&folder).unwrap().empty_folders(), 1);
     std::os::unix::fs::symlink("/etc/passwd", folder.join("link")).unwrap();
-    assert!(matches!(Source::at(&folder), Err(ArchiveError::NotAFile { what: "a symbolic link", .. })));
+    assert!(matches!(
+        DepositSource::at(&folder),
+        Err(ArchiveError::NotAFile { what: "a symbolic link", .. })
+    ));
     fs::remove_file(folder.join("link")).unwrap();
-    let target = Draft { target: Some("b".to_owned()), ..titled("x") };
+    let target = DepositRequest { target: Some("b".to_owned()), ..titled("x") };
     let missing = deposit(&mut archive, &folder, target);
     assert!(matches!(missing, Err(ArchiveError::Target { .. })), "{missing:?}");
     assert_eq!(fs::read_dir(ours.data().join("staging")).unwrap().count(), 0);
@@ -278,9 +292,10 @@ fn damage_is_found_and_never_given_out() {
     let mut archive = ours.init();
     let label = deposit(&mut archive, &some_file(&ours), titled("x")).unwrap();
     let file = ours.data().join("tree").join(&label).join("v1/content/doc/a.txt");
-    let tell = |_: &ibi_archive::audit::Finding| ();
+    let tell = |_: &ibi_archive::audit::AuditFinding| ();
     let audit = |archive: &Archive| {
-        let options = ibi_archive::audit::Options { rate: None, anew: true, tell: &tell, progress: &|_| () };
+        let options =
+            ibi_archive::audit::AuditOptions { rate: None, anew: true, tell: &tell, progress: &|_| () };
         let audit = archive.holdings().audit(&options).unwrap();
         audit.findings.iter().map(|finding| (finding.wrong.name(), finding.file.clone())).collect::<Vec<_>>()
     };
@@ -313,14 +328,16 @@ fn an_interrupted_audit_goes_on_where_it_was() {
     );
     fs::create_dir_all(ours.data().join("service")).unwrap();
     fs::write(ours.data().join("service/audit.json"), half).unwrap();
-    let options = ibi_archive::audit::Options { rate: None, anew: false, tell: &|_| (), progress: &|_| () };
+    let options =
+        ibi_archive::audit::AuditOptions { rate: None, anew: false, tell: &|_| (), progress: &|_| () };
     let audit = archive.holdings().audit(&options).unwrap();
     assert_eq!((audit.started.as_str(), audit.items), ("2026-01-01T00:00:00Z", 4), "two before, two now");
     let audit = archive.holdings().audit(&options).unwrap();
     assert_eq!(audit.items, 4, "the next one begins anew");
 }
 
-/// Two changes of one item that come together: the second is not based on what the first left, though both are of a first version.
+/// Two changes of one item that come together: the second is not based on what the first left,
+/// though both are of a first version.
 #[test]
 fn a_change_that_was_prepared_before_a_purge_does_not_bring_the_item_back() {
     let ours = Ours::new();
@@ -328,7 +345,7 @@ fn a_change_that_was_prepared_before_a_purge_does_not_bring_the_item_back() {
     let path = ours.files(&BTreeMap::from([("a".to_owned(), b"1".to_vec())]));
     let label = deposit(&mut archive, &path, titled("first")).unwrap();
     let purge = archive.prepare_removal(&label, "a reason", "tester", true).unwrap();
-    let changes = Changes { statements: vec!["title=second".parse().unwrap()], ..Changes::default() };
+    let changes = ItemChanges { statements: vec!["title=second".parse().unwrap()], ..ItemChanges::default() };
     let update = archive.prepare_update(&label, None, changes, "tester", &|_| ()).unwrap().unwrap();
     let results = archive.commit(vec![purge, update]);
     assert!(results[0].is_ok() && matches!(results[1], Err(ArchiveError::Changed { .. })), "{results:?}");

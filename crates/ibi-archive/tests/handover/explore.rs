@@ -28,8 +28,9 @@ pub(crate) struct Explored {
 
 /// Goes everywhere, until something is broken that is looked for.
 pub(crate) fn explore(rules: &Rules, bounds: &Bounds, looked_for: impl Fn(&Broken) -> bool) -> Explored {
-    let mut known = HashSet::from([World::new()]);
-    let mut queue = vec![(World::new(), 0, None)];
+    let start = World::new(bounds);
+    let mut known = HashSet::from([start]);
+    let mut queue = vec![(start, 0, None)];
     let mut calm = HashMap::new();
     let mut next = 0;
     while let Some(&(world, ..)) = queue.get(next) {
@@ -77,7 +78,8 @@ fn broken(world: &World) -> Vec<Broken> {
     broken
 }
 
-/// Whether it never ends well, though all messages so far are lost, both start again, and from then on all goes well.
+/// Whether it never ends well, though all messages so far are lost, both start again, and from then
+/// on all goes well.
 fn stuck(world: World, rules: &Rules, bounds: &Bounds, calm: &mut HashMap<World, bool>) -> Option<Broken> {
     // A restored one does nothing before somebody confirms it.
     if world.archives.iter().any(|x| x.restored) {

@@ -1,14 +1,20 @@
 //! What can happen, and what the world is then. Here the Archives ask the rules of the hand-over.
 
-use ibi_archive::holders::handover::{self, Take, Terms, may_drop, may_grant, may_offer};
+use ibi_archive::replication::giver_trust::GiverTrust;
+use ibi_archive::transfer_protocol::{self, TakerAction, TransferTerms, may_drop, may_grant, may_offer};
 use ibi_store::journal::State;
 
-use crate::model::{Archive, Bounds, Fault, Message, Number, Offered, Rules, World, bit};
+use crate::model::{Archive, Bounds, Fault, Giver, Message, Number, Offered, Rules, Source, World, bit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Offer(u8),
     Arrive(Message, Number),
+    /// The same, while nobody answers who is asked about the giver.
+    ArriveUnconfirmed(Message, Number),
+    /// Somebody who has a token hands an item of its own making over to this one; whether the
+    /// source and the resolver answer.
+    Impostor(u8, bool, bool),
     Say(u8),
     Write(u8),
     Repeat(u8),
@@ -33,8 +39,11 @@ impl World {
     pub(crate) fn steps(&self) -> impl Iterator<Item = Step> + use<> {
         let (said, begun) = (self.said, self.begun);
         let arrive = MESSAGES.into_iter().flat_map(move |message| {
-            (1..=begun).filter(move |n| said & bit(message, *n) != 0).map(move |n| Step::Arrive(message, n))
+            let arrived = (1..=begun).filter(move |n| said & bit(message, *n) != 0);
+            arrived.flat_map(move |n| [Step::Arrive(message, n), Step::ArriveUnconfirmed(message, n)])
         });
+        let answers = [(false, false), (false, true), (true, false), (true, true)];
+        let impostor = [0, 1].into_iter().flat_map(move |x| answers.map(|(a, b)| Step::Impostor(x, a, b)));
         let own = [
             Step::Offer,
             Step::Say,
@@ -50,13 +59,18 @@ impl World {
             Step::Forget,
             Step::Backup,
         ];
-        arrive.chain(own.into_iter().flat_map(|step| [step(0), step(1)])).chain([Step::Restore])
+        let own = own.into_iter().flat_map(|step| [step(0), step(1)]);
+        arrive.chain(own).chain(impostor).chain([Step::Restore])
     }
 
     /// The world after a step, or nothing if it cannot be made.
     pub(crate) fn after(mut self, step: Step, rules: &Rules, bounds: &Bounds) -> Option<Self> {
         match step {
-            Step::Arrive(message, number) => self.arrive(message, number, rules, bounds)?,
+            Step::Arrive(message, number) => self.arrive(message, number, true, (rules, bounds))?,
+            Step::ArriveUnconfirmed(message, number) => {
+                self.arrive(message, number, false, (rules, bounds))?;
+            }
+            Step::Impostor(x, source, resolver) => self.impostor(x, (source, resolver), (rules, bounds))?,
             Step::Restore => {
                 let (x, archive) = self.backup.filter(|(x, _)| !self.archives[usize::from(*x)].restored)?;
                 self.archives[usize::from(x)] = Archive { restored: true, ..archive };
@@ -120,29 +134,63 @@ impl World {
     }
 
     /// A message comes to the one that it was for.
-    fn arrive(&mut self, message: Message, number: Number, rules: &Rules, bounds: &Bounds) -> Option<()> {
+    fn arrive(
+        &mut self,
+        message: Message,
+        number: Number,
+        confirmed: bool,
+        (rules, bounds): (&Rules, &Bounds),
+    ) -> Option<()> {
         if self.said & bit(message, number) == 0 {
             return None;
         }
         let Offered { giver, epoch, version } = self.offered[usize::from(number)];
-        let terms =
-            Terms { handover: number.to_string(), epoch: epoch.into(), inventory: version.to_string() };
+        let terms = TransferTerms {
+            handover: number.to_string(),
+            epoch: epoch.into(),
+            inventory: version.to_string(),
+        };
         let to = match message {
             Message::Offer | Message::Grant => 1 - giver,
             Message::Ready | Message::Accepted | Message::Refused => giver,
         };
+        let (trust, is_named) =
+            self.trusts(to, (Giver::Other, number), (confirmed, confirmed), (rules, bounds));
+        let giver_answers_original = self.archives[usize::from(giver)].answers_original();
         let archive = &mut self.archives[usize::from(to)];
         let stand = archive.stand(bounds);
         match message {
+            Message::Offer | Message::Grant
+                if trust != GiverTrust::Believed && archive.accepted & (1 << number) == 0 =>
+            {
+                return None;
+            }
             Message::Offer | Message::Grant => {
+                // The operator's word names nobody.
+                let is_named = is_named || !bounds.word;
+                if message == Message::Offer
+                    && is_named
+                    && archive.source != Source::Other
+                    && archive.granted == 0
+                {
+                    archive.named |= 1 << number;
+                }
                 let accepted = archive.accepted & (1 << number) != 0;
                 archive.unsaid = match ((rules.take)(&stand, accepted, &terms), message) {
                     // Fetching is a step of its own. Then what was said may arrive once more.
-                    (Ok(Take::Fetch), _) => return None,
-                    (Ok(Take::Accept), Message::Offer) => Some((Message::Ready, number)),
-                    (Ok(Take::Accept), _) => {
+                    (Ok(TakerAction::Fetch), _) => return Some(()),
+                    (Ok(TakerAction::Accept), Message::Offer) => {
+                        // It has compared its Copy with what the giver has, and recorded what that
+                        // one said.
+                        if giver_answers_original && is_named {
+                            (archive.source, archive.copy_holder) = (Source::Other, Source::Nobody);
+                        }
+                        Some((Message::Ready, number))
+                    }
+                    (Ok(TakerAction::Accept), _) => {
                         (archive.state, archive.epoch) = (Some(State::Original), epoch);
                         archive.accepted |= 1 << number;
+                        archive.named &= !(1 << number);
                         self.fault = match () {
                             () if archive.restored => Some(Fault::RestoredActed),
                             () if self.taken & (1 << number) != 0 => Some(Fault::AcceptedTwice),
@@ -153,8 +201,9 @@ impl World {
                         self.reign = self.reign.max(epoch);
                         Some((Message::Accepted, number))
                     }
-                    (Ok(Take::Accepted), _) => Some((Message::Accepted, number)),
-                    // A refusal changes nothing at a giver that keeps the rules: only others are told.
+                    (Ok(TakerAction::Accepted), _) => Some((Message::Accepted, number)),
+                    // A refusal changes nothing at a giver that keeps the rules: only others are
+                    // told.
                     (Err(_), _) if rules.taken_back_when_refused => Some((Message::Refused, number)),
                     (Err(_), _) => return None,
                 };
@@ -170,8 +219,10 @@ impl World {
                     self.write_grant(number, rules, bounds);
                 }
             }
-            Message::Accepted if archive.granted == number => archive.granted = 0,
-            Message::Accepted if rules.any_answer_counts => archive.granted = 0,
+            Message::Accepted if archive.granted == number || rules.any_answer_counts => {
+                (archive.granted, archive.source) = (0, Source::Other);
+                archive.copy_holder = Source::Nobody;
+            }
             Message::Refused if archive.granted == number => {
                 (archive.state, archive.granted) = (Some(State::Original), 0);
             }
@@ -183,14 +234,14 @@ impl World {
     /// A grant comes that nobody made. All that is in it is public, but for the name.
     fn forge(&mut self, x: u8, rules: &Rules, bounds: &Bounds) -> Option<()> {
         let told = self.archives[usize::from(x)];
-        let terms = Terms {
+        let terms = TransferTerms {
             handover: "forged".to_owned(),
             epoch: u64::from(told.epoch) + 1,
             inventory: told.version.to_string(),
         };
         let archive = &mut self.archives[usize::from(1 - x)];
-        if !(rules.is_given)(true, &terms, handover::Step::None, None)
-            || (rules.take)(&archive.stand(bounds), false, &terms) != Ok(Take::Accept)
+        if !(rules.is_given)(true, &terms, transfer_protocol::TransferStep::None, None)
+            || (rules.take)(&archive.stand(bounds), false, &terms) != Ok(TakerAction::Accept)
         {
             return None;
         }
@@ -224,6 +275,37 @@ impl World {
             return None;
         }
         (archive.state, archive.version, archive.bytes) = (Some(State::Copy), source.version, source.bytes);
+        if source.answers_original() {
+            // From now on its own record names the other one: who was named before makes no
+            // difference.
+            (archive.source, archive.copy_holder, archive.named) = (Source::Other, Source::Nobody, 0);
+        } else if archive.source != Source::Other {
+            archive.copy_holder = Source::Other;
+        }
+        Some(())
+    }
+
+    /// A grant of a third Archive comes, which confirms it itself; it has what is here, or
+    /// something new.
+    fn impostor(&mut self, x: u8, answers: (bool, bool), (rules, bounds): (&Rules, &Bounds)) -> Option<()> {
+        let (trust, _) = self.trusts(x, (Giver::Impostor, 0), answers, (rules, bounds));
+        let other = self.archives[usize::from(1 - x)];
+        let archive = &mut self.archives[usize::from(x)];
+        let epoch = archive.epoch.max(other.epoch) + 1;
+        let version = if archive.version > 0 { archive.version } else { 1 };
+        let inventory = version.to_string();
+        let terms = TransferTerms { handover: "impostor".to_owned(), epoch: epoch.into(), inventory };
+        let taken = (rules.take)(&archive.stand(bounds), false, &terms);
+        if trust != GiverTrust::Believed || taken.is_err() {
+            return None;
+        }
+        (archive.state, archive.epoch, archive.version) = (Some(State::Original), epoch, version);
+        archive.bytes |= 1 << version;
+        let fault = match other.state {
+            Some(State::Deleted) => Fault::RemovedCameBack,
+            _ => Fault::ImpostorBelieved,
+        };
+        self.fault = self.fault.or(Some(fault));
         Some(())
     }
 }

@@ -1,105 +1,54 @@
-//! Asking servers that strangers named, over http or https: no connection is made to an address
-//! that the guard refuses (threat K5), and nobody is followed elsewhere.
+//! Fetches the beginning of a resource from a server that an untrusted party named.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{AskError, reason};
-use crate::asking::refusal;
+use super::HttpClientError;
+use super::connector::{GuardedConnector, client_error};
 
-/// Asks servers that strangers named.
+/// A client for servers named by untrusted parties.
 #[derive(Clone, Debug)]
-pub struct GuardedClient {
-    client: reqwest::Client,
-    allow_private: bool,
-}
+pub struct GuardedClient(GuardedConnector);
 
-/// What a server answered: its status, its headers, and the beginning of its body.
+/// A response: status, headers, and the beginning of the body.
 #[derive(Debug)]
-pub struct GuardedAnswer {
+pub struct GuardedResponse {
     /// The status, whatever it is.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// As much of the body as was asked for.
+    /// The requested prefix of the body.
     pub body: Bytes,
 }
 
-/// Looks names up, and leaves of their addresses those that the guard lets pass: the connection is
-/// made to one of them, and the name is not looked up again in between.
-struct GuardedLookup {
-    allow_private: bool,
-}
-
-impl Resolve for GuardedLookup {
-    fn resolve(&self, name: Name) -> Resolving {
-        let allow_private = self.allow_private;
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let (mut passed, mut refused) = (Vec::new(), None);
-            for address in found {
-                match refused_address(address, allow_private) {
-                    None => passed.push(address),
-                    Some(why) => refused = Some(why),
-                }
-            }
-            match (passed.is_empty(), refused) {
-                (true, Some(why)) => Err(why.into()),
-                (true, None) => Err("its name leads to no address".into()),
-                (false, _) => Ok(Box::new(passed.into_iter()) as Addrs),
-            }
-        })
-    }
-}
-
-fn refused_address(address: SocketAddr, allow_private: bool) -> Option<String> {
-    let refused = refusal(address.ip()).filter(|refusal| !(allow_private && refusal.is_private()));
-    refused.map(|refusal| format!("{} is not asked: it is {refusal}", address.ip()))
-}
-
 impl GuardedClient {
-    /// A client that waits so long for an answer and calls itself so. `allow_private`: also on
-    /// private and loopback addresses.
-    pub fn new(timeout: Duration, user_agent: &str, allow_private: bool) -> Result<Self, AskError> {
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(timeout)
-            .timeout(timeout)
-            .user_agent(user_agent)
-            .dns_resolver(Arc::new(GuardedLookup { allow_private }))
-            .no_proxy()
-            .build();
-        let client = client.map_err(|error| AskError::Client(error.without_url().to_string()))?;
-        Ok(Self { client, allow_private })
+    /// A client with this timeout and user agent. `allow_private` also permits private and loopback
+    /// addresses.
+    pub fn new(timeout: Duration, user_agent: &str, allow_private: bool) -> Result<Self, HttpClientError> {
+        let settings = reqwest::Client::builder();
+        let settings = settings.connect_timeout(timeout).timeout(timeout).user_agent(user_agent);
+        GuardedConnector::new(settings, allow_private).map(Self)
     }
 
-    /// Asks for a URL, and reads at most so many bytes of the body; the rest is not waited for.
-    pub async fn ask(&self, method: Method, url: &str, most: usize) -> Result<GuardedAnswer, AskError> {
-        let silent = |error: reqwest::Error| AskError::Silent(reason(&error.without_url()));
-        let url = reqwest::Url::parse(url).map_err(|error| AskError::Silent(error.to_string()))?;
-        // An address in the URL is not looked up. It is read as the client reads it.
-        let host = url.host_str().unwrap_or_default();
-        let literal = host.trim_start_matches('[').trim_end_matches(']').parse();
-        if let Ok(ip) = literal
-            && let Some(why) = refused_address(SocketAddr::new(ip, 0), self.allow_private)
-        {
-            return Err(AskError::Silent(why));
-        }
-        let mut response = self.client.request(method, url).send().await.map_err(silent)?;
+    /// Requests a URL and reads at most this many bytes of the body; the rest is not awaited.
+    pub async fn fetch_prefix(
+        &self,
+        method: Method,
+        url: &str,
+        most: usize,
+    ) -> Result<GuardedResponse, HttpClientError> {
+        let mut response = self.0.request(method, url)?.send().await.map_err(client_error)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body = Vec::new();
         while body.len() < most
-            && let Some(piece) = response.chunk().await.map_err(silent)?
+            && let Some(piece) = response.chunk().await.map_err(client_error)?
         {
             let left = most - body.len();
             body.extend_from_slice(piece.get(..left).unwrap_or(&piece));
         }
-        Ok(GuardedAnswer { status, headers, body: body.into() })
+        Ok(GuardedResponse { status, headers, body: body.into() })
     }
 }
 
@@ -107,28 +56,48 @@ impl GuardedClient {
 mod tests {
     use super::*;
 
-    /// Threat K5: neither by address, however it is spelled, nor by name is this machine asked.
+    /// Threat K5: no requests to this machine, neither by address in any spelling nor by name.
     #[tokio::test]
-    async fn private_addresses_are_not_asked() {
+    async fn private_addresses_are_refused() {
         let client = GuardedClient::new(Duration::from_secs(5), "test", false).unwrap();
         for url in [
-            "http://127.0.0.1:1/",
-            "http://2130706433:1/",
-            "http://0x7f.1:1/",
-            "http://[::1]:1/",
-            "http://[::ffff:127.0.0.1]:1/",
-            "http://localhost:1/",
+            "http://127.0.0.1:8080/",
+            "http://2130706433:8080/",
+            "http://0x7f000001:8080/",
+            "http://0x7f.1:8080/",
+            "http://017700000001:8080/",
+            "http://0177.0.0.01:8080/",
+            "http://127.1:8080/",
+            "http://127.0.0.1.:8080/",
+            "http://0:8080/",
+            "http://[::]:8080/",
+            "http://[::1]:8080/",
+            "http://[::ffff:127.0.0.1]:8080/",
+            "http://[::ffff:7f00:1]:8080/",
+            "http://[::127.0.0.1]:8080/",
+            "http://[64:ff9b::127.0.0.1]:8080/",
+            "http://[2002:7f00:1::]:8080/",
+            "http://[fe80::1]:8080/",
+            "http://[fd00::1]:8080/",
+            "http://[ff02::1]:8080/",
+            "http://[2001:db8::1]/",
+            "http://localhost:8080/",
             "http://169.254.169.254/",
             "http://10.0.0.1/",
+            "http://172.16.0.1/",
+            "http://192.168.0.1/",
+            "http://100.64.0.1/",
+            "http://192.0.2.1/",
+            "http://224.0.0.1/",
         ] {
-            let error = client.ask(Method::GET, url, 10).await.unwrap_err().to_string();
-            assert!(error.contains("is not asked"), "{url}: {error}");
+            let error = client.fetch_prefix(Method::GET, url, 10).await.unwrap_err();
+            assert!(matches!(error, HttpClientError::Refused(_)), "{url}: {error}");
         }
-        // Also where private ones are allowed, the local link is not.
+        // Link-local is refused even if private addresses are permitted.
         let client = GuardedClient::new(Duration::from_secs(5), "test", true).unwrap();
-        let error = client.ask(Method::GET, "http://169.254.169.254/", 10).await.unwrap_err().to_string();
-        assert!(error.contains("is not asked"), "{error}");
-        let error = client.ask(Method::GET, "http://127.0.0.1:1/", 10).await.unwrap_err().to_string();
-        assert!(!error.contains("is not asked"), "{error}");
+        let error = client.fetch_prefix(Method::GET, "http://169.254.169.254/", 10).await.unwrap_err();
+        assert!(matches!(error, HttpClientError::Refused(_)), "{error}");
+        let error = client.fetch_prefix(Method::GET, "http://127.0.0.1:1/", 10).await.unwrap_err();
+        assert!(matches!(error, HttpClientError::Silent(_)), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! One test a rule, named by its clause in `docs/formats/labels.md`.
+//! One test per rule, named after its clause in `docs/formats/labels.md`.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -197,7 +197,7 @@ fn clause_1_4_grammar_first_then_meaning() {
     refused("sid.inpe.br/m@0/2009/02.30.17.46", Rule::Port, 14);
 }
 
-/// A number in base 27.
+/// Encodes a number in base 27.
 fn in_base_27(mut number: u128) -> String {
     let mut digits = String::new();
     while number > 0 {
@@ -207,7 +207,7 @@ fn in_base_27(mut number: u128) -> String {
     digits
 }
 
-/// The number that an address's text spells, in base 27.
+/// The number encoded by an address's text in the given base.
 fn coded(text: &str, base: u128) -> u128 {
     let digit = |c| "0123456789abcdef".find(c).map_or(base - 1, |digit| digit as u128);
     text.chars().fold(0, |number, c| number * base + digit(c))
@@ -252,7 +252,7 @@ fn clause_1_4_texts_that_are_no_address_are_refused() {
     for text in ["1:2:3", "1:2:3:4:5:6:7:8:9", "::1::", "12345::", ":1:2:3:4:5:6:7:8"] {
         refused(&format!("{}X/34PGRBS", in_base_27(coded(text, 17))), Rule::IbipAddress, 0);
     }
-    // Read although RFC 5952 writes it otherwise.
+    // Accepted although RFC 5952 writes it differently.
     let label = format!("{}X/34PGRBS", in_base_27(coded("2001:252:0:1:0:0:2008:6", 17)));
     canonical(&label, "7URMDHLL9SSN2D89MX/34PGRBS");
 }
@@ -289,7 +289,7 @@ fn clause_1_4_lengths() {
     refused(&label(&format!("{long}a")), Rule::HostWordLength, 63);
     let many = format!("{long}.{long}.{long}");
     refused(&format!("{many}.{long}/m/2009/02.16.17.46"), Rule::LabelLength, 255);
-    // 191 + 1 + 63: the longest label that is read.
+    // 191 + 1 + 63: the longest valid label.
     let longest = format!("{many}/{}/2009/02.16.17.46", "b".repeat(46));
     assert_eq!(Label::parse(&longest).unwrap().spelling().len(), 255);
     assert_eq!(Host::parse(&format!("{many}.{}", "c".repeat(62))).unwrap_err().rule(), Rule::HostLength);
@@ -416,4 +416,16 @@ fn the_forms_compare_and_are_kept_by_themselves() {
 fn rules_have_distinct_codes() {
     let codes: HashSet<_> = Rule::ALL.iter().map(|rule| rule.code()).collect();
     assert_eq!(codes.len(), Rule::ALL.len());
+}
+
+#[test]
+fn clause_4_4_labels_of_one_prefix_however_it_is_spelled() {
+    let shares = |a: &str, b: &str| Label::parse(a).unwrap().shares_prefix(&Label::parse(b).unwrap());
+    let service = "sid.inpe.br/mtc-m18/2008/03.17.15.17";
+    assert_eq!(shares("SID.inpe.br/mtc-m18@80/2009/02.16.17.46", service), Some(true));
+    assert_eq!(shares("sid.inpe.br/mtc-m18@800/2009/02.16.17.46", service), Some(false));
+    assert_eq!(shares("sid.inpe.br/mtc-m19/2009/02.16.17.46", service), Some(false));
+    assert_eq!(shares("8JMKD3MGP8W/35MME4E", "8JMKD3MGP8W/34PGRBS"), Some(true));
+    assert_eq!(shares("8JMKD3MGP8W/35MME4E", service), None, "different forms do not tell");
+    assert_eq!(shares("83LX3pFwXQZeBBx/hwiTk", "83LX3pFwXQZeBBx/hwiTk"), None);
 }

@@ -1,4 +1,5 @@
-//! One test a rule about instants and the distributor (clause 1.5), named by its clause in `docs/formats/labels.md`.
+//! One test per rule about instants and the distributor (clause 1.5), named after its clause in
+//! `docs/formats/labels.md`.
 
 use ibi_id::{Granularity, Instant, Rule, distributor, repository};
 

@@ -1,4 +1,5 @@
-//! What the crate says of a text, judged by the slow second reader in [`crate::norm`]. The fuzz targets use it too.
+//! Compares the crate with the slow reference reader in [`crate::norm`]. The fuzz targets use it
+//! too.
 
 use std::net::IpAddr;
 
@@ -6,7 +7,7 @@ use ibi_id::Label;
 
 use crate::norm::{self, Meaning, ONE_SECOND};
 
-/// What the crate says a text means, in the words of the transcription.
+/// The crate's reading of a text, in the reference reader's terms.
 pub(crate) fn meaning(text: &str) -> Option<Meaning> {
     let label = Label::parse(text).ok()?;
     let from = match &label {
@@ -26,8 +27,8 @@ pub(crate) fn meaning(text: &str) -> Option<Meaning> {
     })
 }
 
-/// Panics if the two readers differ, if an error points beyond the text, or if an accepted label does not survive being
-/// printed.
+/// Panics if the two readers differ, if an error points beyond the text, or if an accepted label
+/// does not round-trip.
 pub(crate) fn judge(text: &str) {
     assert_eq!(meaning(text), norm::read(text));
     match Label::parse(text) {

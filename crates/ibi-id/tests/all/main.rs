@@ -1,4 +1,5 @@
-//! Tests of the identifiers: the norm's examples, one test a clause, and properties against the norm's letter.
+//! Tests of the identifiers: the standard's examples, one test per clause, and properties compared
+//! with a literal transcription of the standard.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 

@@ -1,11 +1,13 @@
-//! The norm's algorithms, transcribed to the letter and slowly, and a second reader of labels written from the
-//! grammar alone. Nothing of the crate under test is used here; the fuzz targets use this file too.
+//! The standard's algorithms, transcribed literally without optimization, and a second reader of
+//! labels written from the grammar alone. Independent of the crate under test; the fuzz targets use
+//! this file too.
 //!
-//! Where a decision settles an erratum of the norm, the letter gives way and the number (D1 …) is cited.
+//! Where a decision corrects an erratum of the standard, the transcription follows the decision and
+//! cites its number (D1 …).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Picoseconds: the norm's "decimal rational", exact.
+/// Picoseconds: the standard's "decimal rational", exact.
 pub(crate) type Rational = i128;
 
 pub(crate) const ONE_SECOND: Rational = 1_000_000_000_000;
@@ -75,7 +77,7 @@ fn days_of_month(year: i128, month: i128) -> i128 {
     }
 }
 
-/// The digits after the point, leading zeros kept and trailing ones lost.
+/// The digits after the point, with leading and without trailing zeros.
 fn fraction_digits(date: Rational) -> String {
     format!("{:012}", date.rem_euclid(ONE_SECOND)).trim_end_matches('0').to_owned()
 }
@@ -115,7 +117,8 @@ impl Algorithm4 {
     }
 }
 
-/// The 2011 edition as functions of the whole list of requests, in order: (t', date for the suffix) of each.
+/// The 2011 edition as functions of the whole list of requests, in order: (t', date for the suffix)
+/// of each.
 pub(crate) fn edition_2011(requests: &[Rational]) -> Vec<(Rational, Rational)> {
     let floor = |date: Rational, step: Rational| step * date.div_euclid(step);
     let mut rows: Vec<(Rational, Rational)> = Vec::new();
@@ -209,7 +212,7 @@ pub(crate) fn ipv6_text(ip: Ipv6Addr) -> String {
     format!("{}::{}", groups[..start].join(":"), groups[start + length..].join(":"))
 }
 
-/// What a label means: its form, its host or IP, its port and its date.
+/// The meaning of a label: its form, host or IP, port and date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meaning {
     pub(crate) form: &'static str,
@@ -218,7 +221,7 @@ pub(crate) struct Meaning {
     pub(crate) date: Rational,
 }
 
-/// Reads a label from the grammar and the rules of validity (1.1 to 1.4), taking the text apart with splits.
+/// Parses a label by the grammar and the validity rules (1.1 to 1.4), by splitting the text.
 pub(crate) fn read(text: &str) -> Option<Meaning> {
     if text.len() > 255 {
         return None;
@@ -334,7 +337,7 @@ fn read_ibip(prefix: &str, suffix: &str) -> Option<Meaning> {
     Some(Meaning { form: "ibip", from: ip, port: port as u32, date: seconds * ONE_SECOND + picos })
 }
 
-/// The decimal number that a word of base-27 digits stands for.
+/// The decimal number encoded by a word of base-27 digits.
 fn coded(word: &str) -> Option<String> {
     let digits = !word.is_empty() && word.chars().all(|c| DECIM_TO_IBIP.contains(c));
     digits.then(|| convert_to_decimal(word, DECIM_TO_IBIP))

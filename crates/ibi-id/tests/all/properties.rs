@@ -1,4 +1,4 @@
-//! Properties, judged by the slow transcription in [`crate::norm`].
+//! Properties, compared with the slow transcription in [`crate::norm`].
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -47,13 +47,13 @@ fn port() -> impl Strategy<Value = NonZeroU16> {
 
 const HOST: &str = "([a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?\\.){1,4}[a-z]([a-z0-9-]{0,5}[a-z0-9])?";
 
-/// Canonical labels of the two forms that are built.
+/// Canonical labels of the two forms that can be constructed.
 fn canonical() -> impl Strategy<Value = String> {
     prop_oneof![
         (HOST, port(), instant(Instant::MIN.seconds())).prop_map(|(host, port, at)| {
             RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port)).label(at).unwrap()
         }),
-        (ip(), port(), instant(ibip::FIRST_SECOND)).prop_map(|(ip, port, at)| IbipPrefix::new(
+        (ip(), port(), instant(ibip::IBIP_EPOCH_SECONDS)).prop_map(|(ip, port, at)| IbipPrefix::new(
             ip,
             Some(port)
         )
@@ -63,7 +63,7 @@ fn canonical() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A label with a few bytes changed, taken out or put in: near the border of what is accepted.
+/// A label with a few bytes changed, removed or inserted: near the boundary of validity.
 fn nearly() -> impl Strategy<Value = String> {
     let edit = (any::<prop::sample::Index>(), 0..3, "[ -~]|[2-9A-Za-z./@-]|\u{e9}");
     (canonical(), prop::collection::vec(edit, 0..4)).prop_map(|(label, edits)| {
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn canonical_labels_are_what_the_norm_builds(
-        host in HOST, ip in ip(), port in port(), at in instant(ibip::FIRST_SECOND)
+        host in HOST, ip in ip(), port in port(), at in instant(ibip::IBIP_EPOCH_SECONDS)
     ) {
         let prefix = RepositoryPrefix::new(Host::parse(&host).unwrap(), Some(port));
         prop_assert_eq!(prefix.as_str(), norm::algorithm_1(&host, port.get().into()));
@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn dates_strictly_increase_for_any_clock_and_any_granularities(
         start in instant(0),
-        // Mostly small steps, forward and back, so that the minter is busy; now and then a leap.
+        // Mostly small steps, forward and back, so that the minter is busy; sometimes a large one.
         steps in prop::collection::vec(
             (prop_oneof![-2_000_000_000_000..3_000_000_000_000_i64, Just(0_i64), -1000..1000_i64], granularity()),
             1..60,

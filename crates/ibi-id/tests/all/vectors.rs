@@ -1,4 +1,5 @@
-//! The norm's worked examples (`tests/fixtures/`), through the library. The system tests put them through the binary.
+//! The standard's worked examples (`tests/fixtures/`), run through the library. The system tests
+//! run them through the binary.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -34,7 +35,7 @@ fn port(row: &Value) -> Option<NonZeroU16> {
 
 #[test]
 fn table_7_2_and_7_3_conversions() {
-    // The transcription must give them too, or it could not judge.
+    // The transcription must reproduce them too, to be a valid reference.
     for row in rows(&identifiers(), "to_decimal") {
         let table = if text(row, "table") == "ipv4" { norm::DECIM_TO_IPV4 } else { norm::DECIM_TO_IPV6 };
         assert_eq!(norm::convert_to_decimal(text(row, "text"), table), text(row, "decimal"));
@@ -48,7 +49,7 @@ fn table_7_2_and_7_3_conversions() {
         let (decimal, coded) = (text(row, "decimal"), text(row, "ibip"));
         assert_eq!(norm::convert_from_decimal(decimal, norm::DECIM_TO_IBIP), coded);
         if let Ok(seconds) = decimal.parse::<i64>()
-            && let Some(at) = Instant::new(seconds + ibip::FIRST_SECOND, 0)
+            && let Some(at) = Instant::new(seconds + ibip::IBIP_EPOCH_SECONDS, 0)
         {
             assert_eq!(ibip::suffix(at).unwrap().as_str(), coded);
         }

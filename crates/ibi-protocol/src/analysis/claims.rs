@@ -1,74 +1,84 @@
-//! Who claims the original, counted for each item (4.2 step 3).
+//! Claims to the Original, grouped by item (4.2 step 3).
 
-use super::check::{Live, Offer};
+use super::check::{AnswerOffer, LiveAnswer};
+use super::deciders::has_links;
+use super::plan::share_label;
 use super::spellings::{are_spelled_apart, name_one_item};
-use super::{ArchiveId, Claimed, Suspects};
+use super::{AnswerClaim, ArchiveId, OriginalDispute};
 use crate::answer::State;
-use crate::forms::Forms;
+use crate::forms::LabelForms;
 
-/// An offer, and whose it is.
+/// An offer with the Archive that made it.
 #[derive(Clone, Copy)]
-pub(super) struct Whose<'a> {
+pub(super) struct ArchiveOffer<'a> {
     pub(super) archive: ArchiveId,
-    pub(super) live: &'a Live,
-    pub(super) offer: &'a Offer,
+    pub(super) live: &'a LiveAnswer,
+    pub(super) offer: &'a AnswerOffer,
 }
 
-/// Whether two offers of what one question asks for lead to the same item.
-pub(super) fn is_same(a: &Whose<'_>, b: &Whose<'_>) -> bool {
+/// Whether two offers for the same question lead to the same item.
+pub(super) fn is_same(a: &ArchiveOffer<'_>, b: &ArchiveOffer<'_>) -> bool {
     match (&a.offer.ibi, &b.offer.ibi) {
-        // The item itself: both answers are about the label asked for, whatever they call it, unless
-        // they spell it as two items (1.3).
+        // The item itself: both answers are about the queried label, whatever labels they use,
+        // unless they spell it as two items (1.3).
         _ if a.offer.relation.is_empty() => !are_spelled_apart(a.live, b.live),
-        (Some(a), Some(b)) => name_one_item(a, b),
-        // An item without a name is taken for the one that the others lead to.
+        (Some(a), Some(b)) if share_label(a, b) => name_one_item(a, b),
+        // An item's metadata has one Original too, whatever its label.
+        (Some(_), Some(_)) => {
+            !has_links(a.offer.relation.parts())
+                && !has_links(b.offer.relation.parts())
+                && !are_spelled_apart(a.live, b.live)
+        }
+        // An offer without a label is taken to lead to the same item as the others.
         _ => a.offer.relation == b.offer.relation,
     }
 }
 
-/// The claims of the original among these, by item: each Archive once for each, with the first of its offers that leads
-/// somewhere.
-pub(super) fn claims<'a>(offers: impl Iterator<Item = Whose<'a>>) -> Vec<Vec<Whose<'a>>> {
-    let mut items: Vec<Vec<Whose<'a>>> = Vec::new();
-    for claim in offers.filter(|whose| whose.offer.state == Some(State::Original)) {
-        // It may be what ties two items together that had no name in common.
-        let (same, other): (Vec<_>, Vec<_>) =
+/// The claims to the Original among these offers, grouped by item. Each Archive appears once per
+/// item, preferably with an offer that has a URL.
+pub(super) fn claims<'a>(offers: impl Iterator<Item = ArchiveOffer<'a>>) -> Vec<Vec<ArchiveOffer<'a>>> {
+    let mut items: Vec<Vec<ArchiveOffer<'a>>> = Vec::new();
+    for claim in offers.filter(|candidate| candidate.offer.state == Some(State::Original)) {
+        // This claim may connect groups that had no label in common.
+        let (matching, other): (Vec<_>, Vec<_>) =
             items.into_iter().partition(|item| item.iter().any(|other| is_same(other, &claim)));
         items = other;
-        items.push(same.into_iter().flatten().chain([claim]).collect());
+        items.push(matching.into_iter().flatten().chain([claim]).collect());
     }
-    items.into_iter().map(each_archive_once).collect()
+    items.into_iter().map(one_per_archive).collect()
 }
 
-fn each_archive_once(claims: Vec<Whose<'_>>) -> Vec<Whose<'_>> {
-    let mut once: Vec<Whose<'_>> = Vec::new();
+fn one_per_archive(claims: Vec<ArchiveOffer<'_>>) -> Vec<ArchiveOffer<'_>> {
+    let mut unique: Vec<ArchiveOffer<'_>> = Vec::new();
     for claim in claims {
-        match once.iter_mut().find(|other| other.archive == claim.archive) {
-            None => once.push(claim),
+        match unique.iter_mut().find(|other| other.archive == claim.archive) {
+            None => unique.push(claim),
             Some(other) if other.offer.url.is_none() => *other = claim,
             Some(_) => {}
         }
     }
-    once
+    unique
 }
 
-/// The items whose original several Archives claim.
-pub(super) fn suspects(items: &[Vec<Whose<'_>>], counts: bool) -> Vec<Suspects> {
-    let several = items.iter().filter(|claims| claims.len() > 1);
-    several
+/// The items whose Original several Archives claim. `counts` is set once they were queried again.
+pub(super) fn suspects(items: &[Vec<ArchiveOffer<'_>>], counts: bool) -> Vec<OriginalDispute> {
+    let disputed = items.iter().filter(|claims| claims.len() > 1);
+    disputed
         .map(|claims| {
             let mut labels = Vec::new();
-            for label in claims.iter().filter_map(|claim| claim.offer.ibi.as_ref()).flat_map(Forms::labels) {
+            for label in
+                claims.iter().filter_map(|claim| claim.offer.ibi.as_ref()).flat_map(LabelForms::labels)
+            {
                 if !labels.contains(label) {
                     labels.push(label.clone());
                 }
             }
-            let claims = claims.iter().map(|&Whose { archive, offer, .. }| Claimed {
+            let claims = claims.iter().map(|&ArchiveOffer { archive, offer, .. }| AnswerClaim {
                 archive,
                 url: offer.url.clone(),
                 timestamp: offer.timestamp.clone(),
             });
-            Suspects { ibi: Forms::new(labels), claims: claims.collect(), counts }
+            OriginalDispute { ibi: LabelForms::new(labels), claims: claims.collect(), counts }
         })
         .collect()
 }

@@ -1,119 +1,122 @@
-//! What a resolver does next, or tells its client (4.3).
+//! What a resolver does next, or responds to its client (4.3).
 
 use std::net::IpAddr;
 
 use ibi_id::Label;
 
 use super::ArchiveId;
-use super::check::Live;
-use super::trail::AskAgain;
+use super::check::LiveAnswer;
+use super::trail::FollowUpQuery;
 use crate::answer::{ContentType, State};
 use crate::file_path::FilePath;
-use crate::forms::Forms;
+use crate::forms::LabelForms;
 use crate::message::{Acknowledgment, SentUrl};
-use crate::relation::{Part, Relation};
+use crate::relation::{Relation, RelationPart};
 use crate::verb::Verbs;
 
-/// One question to all Archives.
+/// A question that is sent to all Archives.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct ItemQuery {
     /// The item.
     pub label: Label,
-    /// What is wanted of it.
+    /// What is requested of the item.
     pub verbs: Verbs,
-    /// A file in it.
+    /// The requested file within the item.
     pub file: Option<FilePath>,
 }
 
-/// What follows from the answers so far.
+/// The outcome of the answers so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
-    /// The client goes to a URL.
-    Found(Box<Found>),
-    /// All Archives are asked something else, or the same once more.
-    AskAgain(Box<AskAgain>),
-    /// Several Archives claim the original that the client requires: nobody goes anywhere. An investigation record stays
-    /// until it is resolved.
-    Alert(Vec<Suspects>),
-    /// The item was removed, and nobody who answered has it live.
+pub enum RoundDecision {
+    /// Redirect the client to a URL.
+    Found(Box<FoundUrl>),
+    /// Query all Archives again, with another question or the same one.
+    AskAgain(Box<FollowUpQuery>),
+    /// Several Archives claim the Original that the client requires, so there is no redirect. An
+    /// investigation record stays open until the dispute is resolved.
+    Alert(Vec<OriginalDispute>),
+    /// The item was removed and no Archive that answered still holds it.
     Deleted {
-        /// Which Archives say so, and since when.
-        tombstones: Vec<(ArchiveId, Tombstone)>,
-        /// What lives instead: the last edition before it, or the item that it is a translation of.
-        living: Option<Question>,
+        /// The Archives that report the removal, with their tombstones.
+        tombstones: Vec<(ArchiveId, AnswerTombstone)>,
+        /// What still exists instead: the last edition before it, or the item it is a translation
+        /// of.
+        living: Option<ItemQuery>,
     },
-    /// The spelling asked for is canonical for several items (1.3): the labels of each.
-    Ambiguous(Vec<Forms>),
-    /// The label is reserved for a draft: the item that it will name.
-    Reserved(Forms),
-    /// Every Archive answered, and it is not there.
-    NotFound(NotFound),
-    /// It was not found, but some Archives did not answer: what it would be if they had nothing to say.
+    /// The queried spelling is canonical for several items (1.3): the labels of each.
+    Ambiguous(Vec<LabelForms>),
+    /// The label is reserved for a draft; these are the labels of the future item.
+    Reserved(LabelForms),
+    /// Every Archive answered; nothing was found.
+    NotFound(NotFoundReason),
+    /// Nothing was found, but some Archives did not answer.
     Incomplete {
-        /// Who did not answer, or not in a way that counts, and why.
+        /// The Archives without a valid answer, and why.
         failed: Vec<(ArchiveId, String)>,
-        /// What is known without them.
-        otherwise: NotFound,
+        /// The result if those Archives hold nothing.
+        otherwise: NotFoundReason,
     },
-    /// The answers lead in circles, or too far.
+    /// The answers lead in a circle, or through too many rounds.
     Cycle {
-        /// The questions, the first one first; the last one was not asked.
-        chain: Vec<Question>,
-        /// Which of both.
-        why: Endless,
+        /// The questions, oldest first; the last one was not sent.
+        chain: Vec<ItemQuery>,
+        /// The reason.
+        why: CycleReason,
     },
-    /// Somebody may still say something better. Once the grace is over, or all have answered, it is no longer this.
+    /// A better answer may still arrive. Never returned once the grace period is over or all have
+    /// answered.
     Wait,
 }
 
-impl Decision {
-    /// The HTTP status that a client gets (4.3); none while there is more to do.
+impl RoundDecision {
+    /// The HTTP status for the client (4.3); `None` while the resolution continues.
     pub const fn status(&self) -> Option<u16> {
         match self {
-            Decision::Found(_) => Some(302),
-            Decision::NotFound(_) => Some(404),
-            Decision::Alert(_) => Some(409),
-            Decision::Deleted { .. } => Some(410),
-            Decision::Ambiguous(_) => Some(300),
-            Decision::Reserved(_) => Some(403),
-            Decision::Incomplete { .. } => Some(503),
-            Decision::Cycle { .. } => Some(508),
-            Decision::AskAgain(_) | Decision::Wait => None,
+            RoundDecision::Found(_) => Some(302),
+            RoundDecision::NotFound(_) => Some(404),
+            RoundDecision::Alert(_) => Some(409),
+            RoundDecision::Deleted { .. } => Some(410),
+            RoundDecision::Ambiguous(_) => Some(300),
+            RoundDecision::Reserved(_) => Some(403),
+            RoundDecision::Incomplete { .. } => Some(503),
+            RoundDecision::Cycle { .. } => Some(508),
+            RoundDecision::AskAgain(_) | RoundDecision::Wait => None,
         }
     }
 }
 
-/// Where the client goes, and what an acknowledgment says of it.
+/// Where the client is redirected, with the data for the acknowledgment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// Whose URL it is.
+pub struct FoundUrl {
+    /// The Archive that serves the URL.
     pub archive: ArchiveId,
-    /// The URL as the Archive gave it, without what is passed on to it.
+    /// The URL as the Archive gave it, without the client's query.
     pub url: String,
-    /// The relation that was chosen, with its language.
+    /// The chosen relation, with its language.
     pub relation: Relation,
-    /// The item that it leads to, where it is known.
-    pub ibi: Option<Forms>,
-    /// What is found there, where the Archive says so.
+    /// The item that the URL leads to, if known.
+    pub ibi: Option<LabelForms>,
+    /// The content type, if the Archive states it.
     pub contenttype: Option<ContentType>,
-    /// `Original` or `Copy`, where the Archive says so.
+    /// `Original` or `Copy`, if the Archive states it.
     pub state: Option<State>,
     /// The last update, as the Archive writes it.
     pub timestamp: Option<String>,
-    /// The key of the answer.
+    /// The `urlkey` of the answer.
     pub urlkey: Option<String>,
-    /// Originals that several Archives claim all the same. They have to be asked again once before they count.
-    pub suspects: Vec<Suspects>,
+    /// Disputed Originals noticed on the way. They become binding only after a second query.
+    pub suspects: Vec<OriginalDispute>,
 }
 
-impl Found {
-    /// The acknowledgment to that Archive (3.5); none without a key, for then it has nothing to count.
+impl FoundUrl {
+    /// The acknowledgment for that Archive (3.5). `None` without a key, because the Archive could
+    /// not count it.
     pub fn acknowledgment(&self, client: Vec<IpAddr>, persistent: &str) -> Option<Acknowledgment> {
-        let is_metadata = self.relation.parts().iter().any(|part| matches!(part, Part::Metadata(_)));
-        let guess = if is_metadata { ContentType::Metadata } else { ContentType::Data };
+        let is_metadata = self.relation.parts().iter().any(|part| matches!(part, RelationPart::Metadata(_)));
+        let default = if is_metadata { ContentType::Metadata } else { ContentType::Data };
         Some(Acknowledgment {
             client,
-            contenttype: self.contenttype.unwrap_or(guess),
+            contenttype: self.contenttype.unwrap_or(default),
             ibi: self.ibi.clone(),
             state: self.state,
             url: SentUrl::new(&self.url),
@@ -123,125 +126,133 @@ impl Found {
     }
 }
 
-/// Why Archives are asked again.
+/// Why Archives are queried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
-    /// Nobody has a URL, but somebody knows the item to which this much of the relation leads (4.2 step 5).
+pub enum RequeryReason {
+    /// No Archive has a URL, but one knows the item that this leading part of the relation leads to
+    /// (4.2 step 5).
     Leading(Relation),
     /// There is a next edition (4.2 steps 4 and 5).
     NextEdition,
-    /// Somebody holds a copy of what it calls the last edition: the others are asked whether they know a newer one
+    /// Only a Copy of the presumed last edition was found: check whether others know a newer one
     /// (4.2 step 4).
     CopyOfLast,
-    /// The best way came to nothing: the next best (4.2 step 6).
-    NextBest(Box<Why>),
-    /// The last edition was removed: to find the last one that lives (4.3).
+    /// Archives disagree on editions or translations: find the holder of the Original, which
+    /// decides (2.4).
+    WhoDecides,
+    /// The deciding Archive was found (2.4).
+    Decided,
+    /// The preferred question led nowhere: try the next fallback (4.2 step 6).
+    NextBest(Box<RequeryReason>),
+    /// The last edition was removed: find the newest one that still exists (4.3).
     LastLiving,
-    /// No translation suits the client: the item itself will do (4.2 step 6).
+    /// No translation matches the client's languages: fall back to the item itself (4.2 step 6).
     WithoutTranslation,
-    /// Several Archives claim the original, or none does: a transfer may have passed between two answers (4.2 step 3).
+    /// Several Archives claim the Original, or none does: a hand-over may have happened between two
+    /// answers (4.2 step 3).
     Claims,
-    /// The item is known, but not what is wanted of it: to name what there is (4.3).
+    /// The item is known but not the requested relation: list what it does have (4.3).
     Offers,
 }
 
-/// Archives that claim the original of one item.
+/// A conflict between Archives that claim the Original of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suspects {
-    /// The item, in all forms that they know; empty where none says.
-    pub ibi: Forms,
-    /// What they claim, two or more: one claim for each Archive.
-    pub claims: Vec<Claimed>,
-    /// Whether they were asked again, so that the claims count.
+pub struct OriginalDispute {
+    /// All labels of the item that they state; may be empty.
+    pub ibi: LabelForms,
+    /// The claims, at least two, one per Archive.
+    pub claims: Vec<AnswerClaim>,
+    /// Whether the Archives were queried again, which makes the claims binding.
     pub counts: bool,
 }
 
-/// An Archive's claim of the original.
+/// An Archive's claim to the Original.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
-    /// Which Archive.
+pub struct AnswerClaim {
+    /// The claiming Archive.
     pub archive: ArchiveId,
-    /// Where it has it, if it can serve it.
+    /// Its URL, if it can serve the item.
     pub url: Option<String>,
     /// The last update, as the Archive writes it.
     pub timestamp: Option<String>,
 }
 
-/// What is left of a removed item.
+/// The tombstone of a removed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tombstone {
+pub struct AnswerTombstone {
     /// The item.
-    pub ibi: Forms,
-    /// When it was removed, as the Archive writes it.
+    pub ibi: LabelForms,
+    /// The time of removal, as the Archive writes it.
     pub timestamp: Option<String>,
-    /// Its next edition and its translations, as far as the Archive tells them (3.4): without URLs.
-    pub links: Box<Live>,
+    /// The next edition and translations that the Archive still reports (3.4), without URLs.
+    pub links: Box<LiveAnswer>,
 }
 
-impl Tombstone {
-    /// One that tells of nothing else.
-    pub fn new(ibi: Forms, timestamp: Option<String>) -> Self {
-        let links = Live {
+impl AnswerTombstone {
+    /// A tombstone without links.
+    pub fn new(ibi: LabelForms, timestamp: Option<String>) -> Self {
+        let links = LiveAnswer {
             item: ibi.clone(),
             alias: None,
             next_edition: None,
             translated_next: Vec::new(),
             offers: Vec::new(),
             urlkey: None,
+            service: None,
         };
         Self { ibi, timestamp, links: Box::new(links) }
     }
 }
 
-/// What is not there.
+/// What was not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotFound {
-    /// Nobody has the item.
+pub enum NotFoundReason {
+    /// No Archive holds the item.
     Item,
     /// The item is known, but not that translation, format or edition.
     Related {
         /// The item.
-        item: Forms,
-        /// What there is of it.
+        item: LabelForms,
+        /// The relations that are available.
         offered: Vec<Relation>,
     },
-    /// What is wanted of the item is there, but not with that file in it.
+    /// The requested relation exists, but the file does not.
     File {
         /// The item.
-        item: Forms,
-        /// What there is of it.
+        item: LabelForms,
+        /// The relations that are available.
         offered: Vec<Relation>,
     },
-    /// An Archive knows which item it is (a newer edition, a translation), but nobody has that item.
+    /// An Archive names the target (a newer edition, a translation), but no Archive holds it.
     Unheld {
-        /// The item that nobody has.
-        item: Forms,
-        /// What can be had instead: an older edition, or the item without the translation.
-        older: Option<Question>,
+        /// The item that no Archive holds.
+        item: LabelForms,
+        /// An available alternative: an older edition, or the item without the translation.
+        older: Option<ItemQuery>,
     },
-    /// The original is required, and there are only copies.
+    /// The Original is required, but only Copies were found.
     Original {
-        /// The copies.
+        /// The Copies found.
         copies: Vec<KnownCopy>,
     },
 }
 
-/// A copy of what is wanted.
+/// A Copy of the requested item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownCopy {
-    /// Who has it.
+    /// The Archive that holds it.
     pub archive: ArchiveId,
-    /// The item, where it is known.
-    pub ibi: Option<Forms>,
-    /// Where it is.
+    /// The item, if known.
+    pub ibi: Option<LabelForms>,
+    /// Its URL.
     pub url: String,
 }
 
-/// Why a resolution has no end.
+/// Why a resolution was aborted as endless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Endless {
-    /// The last question of the chain was asked before.
+pub enum CycleReason {
+    /// The last question of the chain was sent before.
     Repeats,
-    /// The last question of the chain is one too many.
+    /// The last question of the chain would exceed [`super::MAX_ROUNDS`].
     TooManyRounds,
 }

@@ -1,71 +1,71 @@
-//! The languages that a client prefers: `Accept-Language`, looked up as RFC 4647 has it (4.2 step 6).
+//! The languages that a client prefers: `Accept-Language` with RFC 4647 lookup (4.2 step 6).
 
 use crate::language::Language;
 
-/// The most ranges that are read of a header.
-const MOST: usize = 64;
+/// Limit on language ranges read from a header.
+const MAX_LANGUAGE_RANGES: usize = 64;
 
-/// What a client says it reads, the most wanted first: `pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3`.
+/// A client's languages, most preferred first: `pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AcceptedLanguages {
-    wanted: Vec<Range>,
-    /// Those with weight 0.
+    accepted: Vec<LanguageRange>,
+    /// Languages with weight 0.
     refused: Vec<Language>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Range {
+struct LanguageRange {
     language: Language,
-    /// Whether more stood there than items can have, as in `zh-Hant-TW`: cut off, as a lookup does.
-    cut: bool,
+    /// Whether subtags that items cannot have were dropped, as in `zh-Hant-TW`; a lookup truncates
+    /// likewise.
+    is_truncated: bool,
 }
 
-/// How well a language suits a client: which of its wishes it is, and how closely. The smallest is the best.
-pub(crate) type Fit = (usize, u8);
-
-/// The client's first wish, to the letter.
-pub(crate) const BEST: Fit = (0, 0);
+/// How well a language matches: index of the range, then closeness. Smaller is better.
+pub(crate) type LanguageFit = (usize, u8);
 
 impl AcceptedLanguages {
-    /// Reads the header's value. What is no language of items, as `*` or `es-419`'s region, says nothing here; neither
-    /// does a range with a weight that is none. Nothing at all is fine: a client need not say.
+    /// Parses the header value. Ranges that are not languages of items (`*`, the region of
+    /// `es-419`) and ranges with an invalid weight are ignored. An empty header is valid.
     pub fn parse(header: &str) -> Self {
-        let mut weighed: Vec<(u16, Range)> = header.split(',').take(MOST).filter_map(range).collect();
-        // Stable: of equal weights the first is wanted more.
+        let mut weighed: Vec<(u16, LanguageRange)> =
+            header.split(',').take(MAX_LANGUAGE_RANGES).filter_map(range).collect();
+        // Stable sort: of equal weights the first is preferred.
         weighed.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-        let (refused, wanted): (Vec<_>, Vec<_>) = weighed.into_iter().partition(|(weight, _)| *weight == 0);
+        let (refused, accepted): (Vec<_>, Vec<_>) = weighed.into_iter().partition(|(weight, _)| *weight == 0);
         Self {
-            wanted: wanted.into_iter().map(|(_, range)| range).collect(),
+            accepted: accepted.into_iter().map(|(_, range)| range).collect(),
             refused: refused.into_iter().map(|(_, range)| range.language).collect(),
         }
     }
 
-    /// Whether no language is wanted more than another.
+    /// Whether the client states no preference.
     pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
+        self.accepted.is_empty()
     }
 
-    /// The best of several languages, if one of them suits.
+    /// The best match among the offered languages, if any.
     pub fn choose(&self, offered: impl IntoIterator<Item = Language>) -> Option<Language> {
         let fits = offered.into_iter().filter_map(|language| Some((self.fit(language)?, language)));
         fits.min_by_key(|(fit, _)| *fit).map(|(_, language)| language)
     }
 
-    /// How well a language suits. `pt-BR` takes `pt` if there is no `pt-BR`, and `pt` takes `pt-BR` if there is no `pt`.
-    pub(crate) fn fit(&self, offered: Language) -> Option<Fit> {
-        let is_named = |range: &Range| range.language == offered;
+    /// How well a language matches. `pt-BR` accepts `pt` if there is no `pt-BR`, and `pt` accepts
+    /// `pt-BR` if there is no `pt`.
+    pub(crate) fn fit(&self, offered: Language) -> Option<LanguageFit> {
+        let is_named = |range: &LanguageRange| range.language == offered;
         let is_refused = self.refused.iter().any(|refused| {
-            *refused == offered || offered.matches(*refused) && !self.wanted.iter().any(is_named)
+            *refused == offered || offered.matches(*refused) && !self.accepted.iter().any(is_named)
         });
         if is_refused {
             return None;
         }
-        self.wanted.iter().enumerate().find_map(|(at, range)| {
-            let Range { language, cut } = *range;
+        self.accepted.iter().enumerate().find_map(|(index, range)| {
+            let LanguageRange { language, is_truncated } = *range;
             match () {
-                () if language == offered => Some((at, u8::from(cut))),
-                () if offered.country().is_none() && language.matches(offered) => Some((at, 1)),
-                () if offered.matches(language) && !cut => Some((at, 2)),
+                () if language == offered => Some((index, u8::from(is_truncated))),
+                () if offered.country().is_none() && language.matches(offered) => Some((index, 1)),
+                () if offered.matches(language) && !is_truncated => Some((index, 2)),
                 () => None,
             }
         })
@@ -73,7 +73,7 @@ impl AcceptedLanguages {
 }
 
 /// A range and its weight in thousandths.
-fn range(item: &str) -> Option<(u16, Range)> {
+fn range(item: &str) -> Option<(u16, LanguageRange)> {
     let mut parts = item.split(';').map(str::trim);
     let tag = parts.next()?;
     let mut weight = 1000;
@@ -83,9 +83,10 @@ fn range(item: &str) -> Option<(u16, Range)> {
             weight = thousandths(value.trim())?;
         }
     }
-    let cut = || Some(Range { language: tag.split(['-', '_']).next()?.parse().ok()?, cut: true });
-    let whole = tag.parse().map(|language| Range { language, cut: false });
-    Some((weight, whole.ok().or_else(cut)?))
+    let is_truncated =
+        || Some(LanguageRange { language: tag.split(['-', '_']).next()?.parse().ok()?, is_truncated: true });
+    let whole = tag.parse().map(|language| LanguageRange { language, is_truncated: false });
+    Some((weight, whole.ok().or_else(is_truncated)?))
 }
 
 /// `0.8` is 800: at most three digits after the point, and not above 1 (RFC 9110, 12.4.2).
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn clause_4_2_6_the_best_for_accept_language_with_weights() {
         let header = "pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3";
-        for (offered, wanted) in [
+        for (offered, accepted) in [
             ("en fr pt pt-BR", "pt-BR"),
             ("en fr pt", "pt"),
             ("en fr pt-PT", "fr"),
@@ -120,7 +121,7 @@ mod tests {
             ("de pt-PT", "pt-PT"),
             ("de es", "none"),
         ] {
-            assert_eq!(choose(header, offered), wanted, "{offered}");
+            assert_eq!(choose(header, offered), accepted, "{offered}");
         }
         assert_eq!(choose("en;q=0.1, pt ; Q=0.9", "en pt"), "pt");
         assert_eq!(choose("en,pt", "pt en"), "en", "of equal weights the first");
@@ -142,14 +143,14 @@ mod tests {
         assert_eq!(choose("pt, pt-PT;q=0", "pt-PT pt-BR"), "pt-BR");
         assert_eq!(choose("pt-BR, pt;q=0.000", "pt"), "none");
         assert_eq!(choose("pt-BR, pt;q=0", "pt-BR"), "pt-BR");
-        assert_eq!(choose("pt, en;q=0", "pt-BR"), "pt-BR", "what is refused is another");
-        // Whoever says both is not sent there.
+        assert_eq!(choose("pt, en;q=0", "pt-BR"), "pt-BR", "another language is refused");
+        // A refusal wins over an acceptance.
         assert_eq!(choose("pt, pt;q=0", "pt"), "none");
         assert_eq!(choose("pt, pt;q=0", "pt-BR"), "none");
     }
 
     #[test]
-    fn what_says_nothing_is_skipped() {
+    fn invalid_ranges_are_skipped() {
         for header in ["", "*", ",,;", "por", "xx", "pt;q=2", "pt;q=1.001", "pt;q=0.0001", "pt;q=-1", "pt;x"]
         {
             assert!(AcceptedLanguages::parse(header).is_empty(), "{header}");
@@ -157,7 +158,7 @@ mod tests {
         assert!(!AcceptedLanguages::parse("pt").is_empty());
         assert_eq!(choose("*;q=0.5, xx, en;q=0.1", "pt en"), "en");
         assert_eq!(choose("en;q=1.", "en"), "en");
-        assert_eq!(choose(&format!("{}pt", "en,".repeat(MOST)), "pt"), "none", "bounded");
+        assert_eq!(choose(&format!("{}pt", "en,".repeat(MAX_LANGUAGE_RANGES)), "pt"), "none", "bounded");
     }
 
     proptest! {

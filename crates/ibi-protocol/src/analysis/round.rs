@@ -1,407 +1,522 @@
-//! One round: the answers to one question, and what follows from them (4.2 steps 3 to 6).
+//! One round: the answers to one question and the decision that follows (4.2 steps 3 to 6).
 
-use super::check::{Live, Offered};
-use super::claims::{Whose, claims, is_same, suspects};
-use super::plan::{Plan, PlanStep, PlanWait, Planner, Voice};
-use super::spellings::{SpellingFit, add, keep_apart};
-use super::trail::{AskAgain, Fallback, FallbackStep, NextQuestion, RemovedEdition, Trail};
+use super::check::{CheckedAnswer, LiveAnswer};
+use super::claims::{ArchiveOffer, claims, is_same, suspects};
+use super::deciders::{CountedAnswers, LinkDeciders, counted_answers, is_equal, is_minted_by};
+use super::plan::{ItemAnswer, PlanStep, PlanWait, RoundPlan, RoundPlanner};
+use super::spellings::{SpellingFit, add_alternative, select_spelling};
+use super::trail::{FallbackStep, FollowUpQuery, NextQuery, QueryFallback, QueryTrail, RemovedEdition};
 use super::{
-    Answer, ArchiveId, Decision, Endless, Found, KnownCopy, MOST_ROUNDS, NotFound, Purpose, Question, Said,
-    Suspects, Tombstone, Wanted, Why,
+    AnswerTombstone, ArchiveId, ArchiveReply, CycleReason, FoundUrl, ItemQuery, KnownCopy, MAX_ROUNDS,
+    NotFoundReason, OriginalDispute, RequeryReason, RoundAnswer, RoundDecision, RoundPurpose, RoundQuery,
 };
-use crate::forms::Forms;
-use crate::relation::{Part, Relation};
+use crate::answer::State;
+use crate::forms::LabelForms;
+use crate::relation::{Relation, RelationPart};
 use crate::verb::Verbs;
 
-/// The answers, sorted out.
-pub(super) struct Round<'a> {
-    wanted: &'a Wanted,
-    /// Of those who hold the item, and of those who removed it.
-    voices: Vec<Voice<'a>>,
-    tombstones: Vec<(ArchiveId, Tombstone)>,
-    /// Items of which the spelling asked for is canonical.
-    alternatives: Vec<Forms>,
-    /// How the item is spelled that the answers are about (1.3).
-    fit: SpellingFit,
-    reserved: Option<&'a Forms>,
+/// The classified answers of a round.
+pub(super) struct RoundAnalysis<'a> {
+    query: &'a RoundQuery,
+    /// From Archives that hold the item or removed it.
+    answers: Vec<ItemAnswer<'a>>,
+    /// The answers among them to consider.
+    considered: CountedAnswers<'a>,
+    tombstones: Vec<(ArchiveId, AnswerTombstone)>,
+    /// Items for which the queried spelling is canonical.
+    alternatives: Vec<LabelForms>,
+    /// How the answered item's spelling relates to the queried one (1.3).
+    spelling_fit: SpellingFit,
+    reserved: Option<&'a LabelForms>,
     failed: Vec<(ArchiveId, String)>,
-    /// Whether somebody may still say something.
-    waiting: bool,
+    /// Whether any answer is outstanding.
+    is_pending: bool,
+    /// Whether an Archive with the label's prefix is outstanding.
+    minter_pending: bool,
 }
 
-impl<'a> Round<'a> {
-    pub(super) fn new(answers: &'a [Answer], wanted: &'a Wanted) -> Self {
+impl<'a> RoundAnalysis<'a> {
+    pub(super) fn new(answers: &'a [RoundAnswer], query: &'a RoundQuery) -> Self {
         let mut round = Self {
-            wanted,
-            voices: Vec::new(),
+            query,
+            answers: Vec::new(),
+            considered: counted_answers(&[], query),
             tombstones: Vec::new(),
             alternatives: Vec::new(),
-            fit: SpellingFit::Exact,
+            spelling_fit: SpellingFit::Exact,
             reserved: None,
             failed: Vec::new(),
-            waiting: false,
+            is_pending: false,
+            minter_pending: false,
         };
-        for &Answer { archive, ref said } in answers {
-            match said {
-                Said::Offered(Offered::Live(said)) => {
-                    round.voices.push(Voice { archive, said, is_live: true });
+        for &RoundAnswer { archive, said: ref reply } in answers {
+            match reply {
+                ArchiveReply::Offered(CheckedAnswer::Live(details)) => {
+                    round.answers.push(ItemAnswer { archive, details, is_live: true });
                 }
-                Said::Offered(Offered::Deleted(tombstone)) => {
+                ArchiveReply::Offered(CheckedAnswer::Deleted(tombstone)) => {
                     round.tombstones.push((archive, tombstone.clone()));
-                    round.voices.push(Voice { archive, said: &tombstone.links, is_live: false });
+                    round.answers.push(ItemAnswer { archive, details: &tombstone.links, is_live: false });
                 }
-                Said::Offered(Offered::Several(items)) => {
-                    items.iter().for_each(|item| add(&mut round.alternatives, item, &wanted.label));
+                ArchiveReply::Offered(CheckedAnswer::Several(items)) => {
+                    items
+                        .iter()
+                        .for_each(|item| add_alternative(&mut round.alternatives, item, &query.label));
                 }
-                Said::Offered(Offered::Reserved(item)) => round.reserved = Some(item),
-                Said::Nothing => {}
-                Said::Failed(why) => round.failed.push((archive, why.clone())),
-                Said::Waiting => round.waiting = true,
+                ArchiveReply::Offered(CheckedAnswer::Reserved(item)) => round.reserved = Some(item),
+                ArchiveReply::Nothing => {}
+                ArchiveReply::Failed(why) => round.failed.push((archive, why.clone())),
+                ArchiveReply::Waiting { has_own_prefix } => {
+                    round.is_pending = true;
+                    round.minter_pending |= has_own_prefix;
+                }
             }
         }
-        let Round { voices, tombstones, alternatives, .. } = &mut round;
-        round.fit = keep_apart(&wanted.label, voices, tombstones, alternatives);
+        let RoundAnalysis { answers, tombstones, alternatives, .. } = &mut round;
+        round.spelling_fit = select_spelling(&query.label, answers, tombstones, alternatives);
+        round.considered = counted_answers(&round.answers, query);
         round
     }
 
-    pub(super) fn decide(&self) -> Decision {
-        // For the original all answers are taken (step 3).
-        if self.wanted.original && self.waiting {
-            return Decision::Wait;
+    pub(super) fn decide(&self) -> RoundDecision {
+        // The Original requires all answers (step 3).
+        if self.query.original && self.is_pending {
+            return RoundDecision::Wait;
         }
-        let waits = self.waiting && !self.wanted.grace_over;
-        match &self.wanted.purpose {
-            Purpose::NameOffers { .. } if waits => return Decision::Wait,
-            Purpose::LastLiving { .. } if self.waiting => return Decision::Wait,
-            Purpose::NameOffers { missed } => return Decision::NotFound(self.offers(missed)),
-            Purpose::LastLiving { tombstones, living } => return self.last_living(tombstones, living),
-            Purpose::Find | Purpose::Recount => {}
+        let in_grace = self.is_pending && (!self.query.grace_over || self.considered.deciders_missing);
+        match &self.query.purpose {
+            RoundPurpose::NameOffers { .. } if in_grace => return RoundDecision::Wait,
+            RoundPurpose::LastLiving { .. } if self.is_pending => return RoundDecision::Wait,
+            RoundPurpose::WhoDecides { then } => return self.find_deciders(then, in_grace),
+            RoundPurpose::NameOffers { missed } => {
+                return RoundDecision::NotFound(self.describe_missing(missed));
+            }
+            RoundPurpose::LastLiving { tombstones, living } => return self.last_living(tombstones, living),
+            RoundPurpose::Find | RoundPurpose::Recount => {}
         }
         if !self.alternatives.is_empty() {
-            return if waits { Decision::Wait } else { Decision::Ambiguous(self.alternatives.clone()) };
-        }
-        let mut planner = Planner::new(self.wanted, &self.voices);
-        let mut plans = planner.all().into_iter();
-        if let Some(plan) = plans.next() {
-            let is_early = match plan.wait.max(self.fit.wait()) {
-                PlanWait::Nothing => false,
-                PlanWait::Grace => waits,
-                PlanWait::AllAnswers => self.waiting,
+            return if in_grace {
+                RoundDecision::Wait
+            } else {
+                RoundDecision::Ambiguous(self.alternatives.clone())
             };
-            return if is_early { Decision::Wait } else { self.follow(plan, plans) };
         }
-        if self.waiting {
-            return Decision::Wait;
+        if self.considered.deciders_missing && self.is_pending {
+            return RoundDecision::Wait;
+        }
+        let mut planner = RoundPlanner::new(self.query, &self.considered);
+        let mut plans = planner.all_plans().into_iter();
+        if planner.is_disputed {
+            return if in_grace { RoundDecision::Wait } else { self.ask_who_decides() };
+        }
+        if let Some(plan) = plans.next() {
+            let is_early = match plan.wait.max(self.spelling_fit.wait()) {
+                PlanWait::Nothing => false,
+                PlanWait::MinterGrace => in_grace && self.minter_pending,
+                PlanWait::Grace => in_grace,
+                PlanWait::AllAnswers => self.is_pending,
+            };
+            return if is_early { RoundDecision::Wait } else { self.follow_plan(plan, plans) };
+        }
+        if self.is_pending {
+            return RoundDecision::Wait;
         }
         match (planner.circle, planner.dead_end) {
-            (Some(question), _) => self.endless(question, Endless::Repeats),
-            (None, Some((item, older))) => self.or_fallback(NotFound::Unheld { item, older }, true),
+            (Some(question), _) => self.cycle_decision(question, CycleReason::Repeats),
+            (None, Some((item, older))) => self.or_fallback(NotFoundReason::Unheld { item, older }, true),
             (None, None) => self.not_found(),
         }
     }
 
-    pub(super) fn suspects(&self) -> Vec<Suspects> {
+    pub(super) fn suspects(&self) -> Vec<OriginalDispute> {
         suspects(&self.claims(&[]), self.is_recount())
     }
 
     fn relation(&self) -> &'a Relation {
-        &self.wanted.verbs.relation
+        &self.query.verbs.relation
     }
 
     fn is_recount(&self) -> bool {
-        self.wanted.purpose == Purpose::Recount
+        self.query.purpose == RoundPurpose::Recount
     }
 
-    fn lives(&self) -> impl Iterator<Item = &'a Live> {
-        self.voices.iter().filter(|voice| voice.is_live).map(|voice| voice.said)
+    fn live_answers(&self) -> impl Iterator<Item = &'a LiveAnswer> {
+        self.considered.answers.iter().filter(|answer| answer.is_live).map(|answer| answer.details)
     }
 
-    /// Whether an item that is not to be had, and is spelled so, is the one asked for: in another
-    /// spelling it is, unless somebody who did not answer may hold the very one (1.3).
-    fn is_meant(&self, fit: SpellingFit) -> bool {
+    /// Whether an unavailable item with this spelling is the queried one. In another spelling it
+    /// is, unless an Archive that did not answer may hold the exact one (1.3).
+    fn is_queried_item(&self, fit: SpellingFit) -> bool {
         fit == SpellingFit::Exact || self.failed.is_empty()
     }
 
-    /// Does the best of what can be done, and remembers the rest.
-    fn follow(&self, plan: Plan<'a>, others: impl Iterator<Item = Plan<'a>>) -> Decision {
-        let to_newer = plan.to_newer;
-        let NextQuestion { question, why, mut trail } = match plan.step {
-            PlanStep::Go(candidates) => return self.found(&candidates),
+    /// Archives disagree on editions or translations: query the item itself to find its Original.
+    fn ask_who_decides(&self) -> RoundDecision {
+        let then = self.query.question();
+        let question = ItemQuery { verbs: Verbs::default(), file: None, ..then.clone() };
+        let (purpose, trail) = (RoundPurpose::WhoDecides { then }, self.query.trail.clone());
+        RoundDecision::AskAgain(Box::new(FollowUpQuery {
+            question,
+            why: RequeryReason::WhoDecides,
+            purpose,
+            trail,
+        }))
+    }
+
+    /// Determines the holders of the Original, which alone decide. Of several claimants, the
+    /// Archive that minted the label (4.4).
+    fn find_deciders(&self, then: &ItemQuery, in_grace: bool) -> RoundDecision {
+        let is_original = |answer: &&ItemAnswer<'a>| {
+            answer.offer(&[]).is_some_and(|own| own.offer.state == Some(State::Original))
+        };
+        let claimants: Vec<&ItemAnswer<'a>> = self.answers.iter().filter(is_original).collect();
+        let label = self.query.label.clone();
+        let is_minter = |answer: &&&ItemAnswer<'a>| is_minted_by(answer, std::slice::from_ref(&label));
+        let minters: Vec<&ItemAnswer<'a>> = claimants.iter().filter(is_minter).copied().collect();
+        let is_early = match minters.is_empty() {
+            true => in_grace || claimants.is_empty() && self.is_pending,
+            false => false,
+        };
+        if is_early {
+            return RoundDecision::Wait;
+        }
+        let holders = if minters.is_empty() { claimants } else { minters };
+        let archives = holders.into_iter().map(|answer| answer.archive).collect();
+        let deciders = Some(LinkDeciders { label, archives });
+        let trail = QueryTrail { deciders, ..self.query.trail.clone() };
+        let (question, purpose) = (then.clone(), RoundPurpose::Find);
+        RoundDecision::AskAgain(Box::new(FollowUpQuery {
+            question,
+            why: RequeryReason::Decided,
+            purpose,
+            trail,
+        }))
+    }
+
+    /// Takes the best step and keeps the others as fallbacks.
+    fn follow_plan(&self, plan: RoundPlan<'a>, others: impl Iterator<Item = RoundPlan<'a>>) -> RoundDecision {
+        let (to_newer, choices) = (plan.to_newer, self.language_choices(&plan));
+        let NextQuery { question, why, mut trail } = match plan.step {
+            PlanStep::Go(candidates) => return self.decide_among(&candidates),
             PlanStep::Ask(next) => *next,
         };
-        trail.fallbacks.clone_from(&self.wanted.trail.fallbacks);
+        trail.language_choices = choices;
+        trail.fallbacks.clone_from(&self.query.trail.fallbacks);
+        if self.live_answers().next().is_some() {
+            trail.fallbacks.retain(|fallback| !fallback.only_if_unheld);
+        }
         if to_newer {
-            // Somebody knows a newer edition: what was taken for the last one is no longer given.
+            // A newer edition is known, so a presumed last edition is no longer a fallback.
             trail.fallbacks.retain(|fallback| !fallback.ends_chain);
         }
         trail.add_fallbacks(others.filter_map(|plan| self.fallback(plan)));
-        self.ask(question, why, trail)
+        self.ask_query(question, why, trail)
     }
 
-    fn fallback(&self, plan: Plan<'a>) -> Option<Fallback> {
-        let Plan { step, despite_silence, ends_chain, .. } = plan;
+    /// The translations chosen up to and including this step.
+    fn language_choices(&self, plan: &RoundPlan<'a>) -> Vec<usize> {
+        self.query.trail.language_choices.iter().chain(&plan.language_choices).copied().collect()
+    }
+
+    fn fallback(&self, plan: RoundPlan<'a>) -> Option<QueryFallback> {
+        let language_choices = self.language_choices(&plan);
+        let RoundPlan { step, despite_silence, ends_chain, only_if_unheld, .. } = plan;
         let step = match step {
             PlanStep::Ask(next) => FallbackStep::Ask(next),
-            PlanStep::Go(candidates) if !self.wanted.original => {
-                FallbackStep::Go(Box::new(candidates.first().and_then(|whose| found(whose, Vec::new()))?))
-            }
-            // Whether it is the original has to be asked of all.
+            PlanStep::Go(candidates) if !self.query.original => FallbackStep::Go(Box::new(
+                candidates.first().and_then(|candidate| found_url(candidate, Vec::new()))?,
+            )),
+            // All Archives must be queried to know whether it is the Original.
             PlanStep::Go(candidates) => {
-                let whose = candidates.first()?;
-                let question = self.changed(whose.offer.relation.clone());
-                let is_new = question != self.wanted.question();
-                let path = self.wanted.trail.path.iter().cloned().chain([self.wanted.question()]).collect();
-                let trail = Trail { path, fallbacks: Vec::new(), ..self.wanted.trail.clone() };
-                let why = Why::Leading(whose.offer.relation.clone());
-                is_new.then(|| FallbackStep::Ask(Box::new(NextQuestion { question, why, trail })))?
+                let candidate = candidates.first()?;
+                let question = self.query_with_relation(candidate.offer.relation.clone());
+                let is_new = question != self.query.question();
+                let path = self.query.trail.path.iter().cloned().chain([self.query.question()]).collect();
+                let trail = QueryTrail { path, fallbacks: Vec::new(), ..self.query.trail.clone() };
+                let why = RequeryReason::Leading(candidate.offer.relation.clone());
+                is_new.then(|| FallbackStep::Ask(Box::new(NextQuery { question, why, trail })))?
             }
         };
-        Some(Fallback { step, despite_silence, ends_chain })
+        Some(QueryFallback { step, despite_silence, language_choices, ends_chain, only_if_unheld })
     }
 
-    /// The claims among all offers of the relation, also those in languages that do not suit: the
-    /// item is the same. Those that suit come first.
-    fn claims(&self, best: &[Whose<'a>]) -> Vec<Vec<Whose<'a>>> {
-        let all = self.voices.iter().flat_map(|voice| {
-            let Voice { archive, said, .. } = *voice;
-            said.offers.iter().map(move |offer| Whose { archive, live: said, offer })
+    /// The claims among all offers for the relation, including languages that do not match: the
+    /// item is the same. `best` comes first.
+    fn claims(&self, best: &[ArchiveOffer<'a>]) -> Vec<Vec<ArchiveOffer<'a>>> {
+        let all = self.answers.iter().flat_map(|answer| {
+            let ItemAnswer { archive, details, .. } = *answer;
+            details.offers.iter().map(move |offer| ArchiveOffer { archive, live: details, offer })
         });
-        let all = all.filter(|whose| self.relation().takes(&whose.offer.relation));
+        let all = all.filter(|candidate| self.relation().accepts(&candidate.offer.relation));
         claims(best.iter().copied().chain(all))
     }
 
-    /// Offers with a URL, which the client can go to: equally good ones.
-    fn found(&self, best: &[Whose<'a>]) -> Decision {
+    /// Decides among equivalent offers with a URL.
+    fn decide_among(&self, best: &[ArchiveOffer<'a>]) -> RoundDecision {
         let items = self.claims(best);
-        let doubted = suspects(&items, self.is_recount());
-        let go = |whose: &Whose<'a>| match found(whose, doubted.clone()) {
-            Some(found) => Decision::Found(Box::new(found)),
+        let disputes = suspects(&items, self.is_recount());
+        let redirect = |candidate: &ArchiveOffer<'a>| match found_url(candidate, disputes.clone()) {
+            Some(found) => RoundDecision::Found(Box::new(found)),
             None => self.not_found(),
         };
-        if !self.wanted.original {
-            return best.first().map_or_else(|| self.not_found(), go);
+        if !self.query.original {
+            return best.first().map_or_else(|| self.not_found(), redirect);
         }
-        // What is required holds for what the best offers lead to, and claims are counted item by
+        // The requirement applies to the items that the best offers lead to; claims are counted per
         // item.
         let items = || {
-            items
-                .iter()
-                .filter(|claims| best.iter().any(|whose| claims.iter().any(|claim| is_same(whose, claim))))
+            items.iter().filter(|claims| {
+                best.iter().any(|candidate| claims.iter().any(|claimants| is_same(candidate, claimants)))
+            })
         };
-        let only = items().find_map(|claims| match claims.as_slice() {
-            [claim] => claim.offer.url.is_some().then_some(claim),
+        let undisputed = items().find_map(|claims| match claims.as_slice() {
+            [claimants] => claimants.offer.url.is_some().then_some(claimants),
             _ => None,
         });
-        if let Some(original) = only {
-            return go(original);
+        if let Some(original) = undisputed {
+            return redirect(original);
         }
         if !self.is_recount() {
-            return self.again(self.wanted.again());
+            return self.ask_within_limit(self.query.recount_query());
         }
         if items().any(|claims| claims.len() > 1) {
-            return Decision::Alert(doubted);
+            return RoundDecision::Alert(disputes);
         }
-        let copies = best.iter().filter_map(|Whose { archive, offer, .. }| {
+        let copies = best.iter().filter_map(|ArchiveOffer { archive, offer, .. }| {
             Some(KnownCopy { archive: *archive, ibi: offer.ibi.clone(), url: offer.url.clone()? })
         });
-        self.or_incomplete(NotFound::Original { copies: copies.collect() })
+        self.or_incomplete(NotFoundReason::Original { copies: copies.collect() })
     }
 
-    fn changed(&self, relation: Relation) -> Question {
-        let verbs = Verbs { relation, file_list: self.wanted.verbs.file_list };
-        Question { verbs, ..self.wanted.question() }
+    fn query_with_relation(&self, relation: Relation) -> ItemQuery {
+        let verbs = Verbs { relation, file_list: self.query.verbs.file_list };
+        ItemQuery { verbs, ..self.query.question() }
     }
 
-    /// All have answered, and none leads anywhere.
-    fn not_found(&self) -> Decision {
-        if self.waiting {
-            return Decision::Wait;
+    /// No answer leads anywhere.
+    fn not_found(&self) -> RoundDecision {
+        if self.is_pending {
+            return RoundDecision::Wait;
         }
-        if self.lives().next().is_some() {
-            return self.or_fallback(self.offers(&self.wanted.question()), false);
+        if self.live_answers().next().is_some() && !self.is_removed_despite_claims() {
+            return self.or_fallback(self.describe_missing(&self.query.question()), false);
         }
-        let Trail { by_link, older, .. } = &self.wanted.trail;
-        let is_it = |item: &&Forms| self.is_meant(SpellingFit::of(item, &self.wanted.label));
-        let reserved = self.reserved.filter(is_it);
+        let QueryTrail { by_link, older, .. } = &self.query.trail;
+        let is_queried = |item: &&LabelForms| self.is_queried_item(SpellingFit::of(item, &self.query.label));
+        let reserved = self.reserved.filter(is_queried);
         match () {
-            () if !self.tombstones.is_empty() && self.is_meant(self.fit) => {
+            () if !self.tombstones.is_empty() && self.is_queried_item(self.spelling_fit) => {
                 self.next_fallback(false, false).unwrap_or_else(|| self.deleted())
             }
             () if reserved.is_some() => self
                 .next_fallback(false, false)
-                .unwrap_or_else(|| Decision::Reserved(reserved.cloned().unwrap_or_default())),
+                .unwrap_or_else(|| RoundDecision::Reserved(reserved.cloned().unwrap_or_default())),
             () if *by_link => {
-                let item = Forms::new([self.wanted.label.clone()]);
-                self.or_fallback(NotFound::Unheld { item, older: older.clone() }, false)
+                let item = LabelForms::new([self.query.label.clone()]);
+                self.or_fallback(NotFoundReason::Unheld { item, older: older.clone() }, false)
             }
-            () => self.or_fallback(NotFound::Item, false),
+            () => self.or_fallback(NotFoundReason::Item, false),
         }
     }
 
-    /// The next best way; without one, what is not there: named, if it can be.
-    fn or_fallback(&self, missing: NotFound, knows_newer: bool) -> Decision {
+    /// Whether the item itself was queried and removed, and the other answers only mention it: an
+    /// Archive that holds an item offers a URL for it (3.4), so none has it live (4.3).
+    fn is_removed_despite_claims(&self) -> bool {
+        let is_plain = self.query.verbs.is_empty() && self.query.file.is_none();
+        let has_url = |live: &LiveAnswer| {
+            live.offers.iter().any(|offer| offer.relation.is_empty() && offer.url.is_some())
+        };
+        is_plain && !self.tombstones.is_empty() && !self.live_answers().any(has_url)
+    }
+
+    /// Takes the next fallback; without one, reports what is missing, with the available relations
+    /// if they can be determined.
+    fn or_fallback(&self, missing: NotFoundReason, knows_newer: bool) -> RoundDecision {
         if let Some(decision) = self.next_fallback(!self.failed.is_empty(), knows_newer) {
             return decision;
         }
-        if let Some(RemovedEdition { tombstones, living }) = self.wanted.trail.removed.clone() {
-            return Decision::Deleted { tombstones, living };
+        if let Some(RemovedEdition { tombstones, living }) = self.query.trail.removed.clone() {
+            return RoundDecision::Deleted { tombstones, living };
         }
-        let bare = self.relation().parts().iter().map(|part| match part {
-            Part::LastEdition => Part::LastEdition,
-            Part::Translation(_) => Part::Translation(None),
-            Part::Metadata(_) => Part::Metadata(None),
+        let untagged = self.relation().parts().iter().map(|part| match part {
+            RelationPart::LastEdition => RelationPart::LastEdition,
+            RelationPart::Translation(_) => RelationPart::Translation(None),
+            RelationPart::Metadata(_) => RelationPart::Metadata(None),
         });
-        if let (NotFound::Related { .. } | NotFound::File { .. }, Ok(bare)) =
-            (&missing, Relation::new(bare.collect()))
+        if let (NotFoundReason::Related { .. } | NotFoundReason::File { .. }, Ok(untagged)) =
+            (&missing, Relation::new(untagged.collect()))
         {
-            let question = Question { file: None, ..self.changed(bare) };
-            let is_new = question != self.wanted.question() && !self.wanted.asked.contains(&question);
-            if is_new && self.failed.is_empty() && self.wanted.round < MOST_ROUNDS {
-                let purpose = Purpose::NameOffers { missed: self.wanted.question() };
-                let trail = self.wanted.trail.clone();
-                return Decision::AskAgain(Box::new(AskAgain { question, why: Why::Offers, purpose, trail }));
+            let question = ItemQuery { file: None, ..self.query_with_relation(untagged) };
+            let is_new = question != self.query.question() && !self.query.asked.contains(&question);
+            if is_new && self.failed.is_empty() && self.query.round < MAX_ROUNDS {
+                let purpose = RoundPurpose::NameOffers { missed: self.query.question() };
+                let trail = self.query.trail.clone();
+                return RoundDecision::AskAgain(Box::new(FollowUpQuery {
+                    question,
+                    why: RequeryReason::Offers,
+                    purpose,
+                    trail,
+                }));
             }
         }
         self.or_incomplete(missing)
     }
 
-    /// The next of what may be tried instead. While somebody who did not answer might have what was
-    /// looked for, only what is no second choice.
-    fn next_fallback(&self, somebody_is_silent: bool, knows_newer: bool) -> Option<Decision> {
-        let all = &self.wanted.trail.fallbacks;
-        let is_usable = |fallback: &Fallback| {
+    /// The next usable fallback. While an Archive that did not answer might have the requested
+    /// item, only fallbacks that are no second choice.
+    fn next_fallback(&self, has_failures: bool, knows_newer: bool) -> Option<RoundDecision> {
+        let all = &self.query.trail.fallbacks;
+        let is_held = self.live_answers().next().is_some();
+        let is_usable = |fallback: &QueryFallback| {
             let is_new = match &fallback.step {
                 FallbackStep::Go(_) => true,
                 FallbackStep::Ask(next) => {
                     let question = &next.question;
-                    !self.wanted.asked.contains(question) && *question != self.wanted.question()
+                    !self.query.asked.contains(question) && *question != self.query.question()
                 }
             };
-            let is_over = fallback.ends_chain && knows_newer;
-            is_new && !is_over && (fallback.despite_silence || !somebody_is_silent)
+            let is_obsolete = fallback.ends_chain && knows_newer || fallback.only_if_unheld && is_held;
+            // A worse language is no substitute for one that a silent Archive may have (step 6).
+            let keeps_language = self.query.trail.language_choices.starts_with(&fallback.language_choices);
+            is_new && !is_obsolete && (fallback.despite_silence && keeps_language || !has_failures)
         };
-        let at = all.iter().position(is_usable)?;
-        Some(match &all[at].step {
-            FallbackStep::Go(found) => Decision::Found(found.clone()),
+        let index = all.iter().position(is_usable)?;
+        Some(match &all[index].step {
+            FallbackStep::Go(found) => RoundDecision::Found(found.clone()),
             FallbackStep::Ask(next) => {
-                let NextQuestion { question, why, mut trail } = (**next).clone();
-                trail.fallbacks = all[at + 1..].to_vec();
-                trail.removed.clone_from(&self.wanted.trail.removed);
-                if all[at].despite_silence && !self.tombstones.is_empty() {
-                    let (tombstones, living) = (self.tombstones.clone(), self.wanted.trail.older.clone());
+                let NextQuery { question, why, mut trail } = (**next).clone();
+                trail.language_choices.clone_from(&all[index].language_choices);
+                trail.fallbacks = all[index + 1..].to_vec();
+                trail.fallbacks.retain(|fallback| !(fallback.only_if_unheld && is_held));
+                trail.removed.clone_from(&self.query.trail.removed);
+                let is_removed = !self.tombstones.is_empty() && self.live_answers().next().is_none();
+                if all[index].despite_silence && is_removed {
+                    let (tombstones, living) = (self.tombstones.clone(), self.query.trail.older.clone());
                     trail.removed = Some(RemovedEdition { tombstones, living });
                 }
                 let why = match why {
-                    Why::WithoutTranslation => Why::WithoutTranslation,
-                    why => Why::NextBest(Box::new(why)),
+                    RequeryReason::WithoutTranslation => RequeryReason::WithoutTranslation,
+                    why => RequeryReason::NextBest(Box::new(why)),
                 };
-                self.ask(question, why, trail)
+                self.ask_query(question, why, trail)
             }
         })
     }
 
-    /// The item was removed. Where the way jumped over editions, the last one that lives is looked
-    /// for.
-    fn deleted(&self) -> Decision {
-        let Trail { older, skipped, removed, .. } = &self.wanted.trail;
-        // Another way may have come nearer to it.
+    /// The item was removed. If the path skipped editions, looks for the newest that still exists.
+    fn deleted(&self) -> RoundDecision {
+        let QueryTrail { older, skipped, removed, .. } = &self.query.trail;
+        // Another path may have come closer to it.
         if let Some(RemovedEdition { tombstones, living }) = removed
             && living != older
         {
-            return Decision::Deleted { tombstones: tombstones.clone(), living: living.clone() };
+            return RoundDecision::Deleted { tombstones: tombstones.clone(), living: living.clone() };
         }
         let (tombstones, living) = (self.tombstones.clone(), older.clone());
         if let (Some(living), Some(next)) = (older, skipped) {
             let living = living.clone();
-            if let Some(again) = self.look_at(next.clone(), &tombstones, living) {
+            if let Some(again) = self.query_edition(next.clone(), &tombstones, living) {
                 return again;
             }
         }
-        Decision::Deleted { tombstones, living }
+        RoundDecision::Deleted { tombstones, living }
     }
 
-    /// The round is about an edition before one that was removed.
-    fn last_living(&self, tombstones: &[(ArchiveId, Tombstone)], living: &Question) -> Decision {
+    /// The round queried an edition before a removed one.
+    fn last_living(&self, tombstones: &[(ArchiveId, AnswerTombstone)], living: &ItemQuery) -> RoundDecision {
         let mut living = living.clone();
-        if self.lives().next().is_some() {
+        if self.live_answers().next().is_some() {
             let rest = self.relation().parts().get(1..).unwrap_or_default().to_vec();
-            living = self.changed(Relation::new(rest).unwrap_or_default());
+            living = self.query_with_relation(Relation::new(rest).unwrap_or_default());
         }
-        let next = self.voices.iter().find_map(|voice| voice.said.next_edition.as_ref()?.labels().first());
-        let next = next.map(|label| Question { label: label.clone(), ..self.wanted.question() });
-        let again = next.and_then(|next| self.look_at(next, tombstones, living.clone()));
-        again.unwrap_or_else(|| Decision::Deleted { tombstones: tombstones.to_vec(), living: Some(living) })
+        // If Archives disagree on the next edition, the search stops here.
+        let mut named =
+            self.considered.answers.iter().filter_map(|answer| answer.details.next_edition.as_ref());
+        let next = named.next().filter(|next| named.all(|other| is_equal(next, other)));
+        let next = next
+            .and_then(|next| next.labels().first())
+            .map(|label| ItemQuery { label: label.clone(), ..self.query.question() });
+        let again = next.and_then(|next| self.query_edition(next, tombstones, living.clone()));
+        again.unwrap_or_else(|| RoundDecision::Deleted {
+            tombstones: tombstones.to_vec(),
+            living: Some(living),
+        })
     }
 
-    /// To ask whether an edition lives, unless it is the one that was removed.
-    fn look_at(
+    /// Queries whether an edition still exists, unless it is the removed one.
+    fn query_edition(
         &self,
-        question: Question,
-        tombstones: &[(ArchiveId, Tombstone)],
-        living: Question,
-    ) -> Option<Decision> {
-        let is_removed = tombstones.iter().any(|(_, tombstone)| tombstone.ibi.hold(&question.label));
-        let was_asked = question == self.wanted.question() || self.wanted.asked.contains(&question);
-        if is_removed || was_asked || self.wanted.round >= MOST_ROUNDS {
+        question: ItemQuery,
+        tombstones: &[(ArchiveId, AnswerTombstone)],
+        living: ItemQuery,
+    ) -> Option<RoundDecision> {
+        let is_removed = tombstones.iter().any(|(_, tombstone)| tombstone.ibi.contains(&question.label));
+        let was_asked = question == self.query.question() || self.query.asked.contains(&question);
+        if is_removed || was_asked || self.query.round >= MAX_ROUNDS {
             return None;
         }
-        let purpose = Purpose::LastLiving { tombstones: tombstones.to_vec(), living };
-        let trail = self.wanted.trail.clone();
-        Some(Decision::AskAgain(Box::new(AskAgain { question, why: Why::LastLiving, purpose, trail })))
+        let purpose = RoundPurpose::LastLiving { tombstones: tombstones.to_vec(), living };
+        let trail = self.query.trail.clone();
+        Some(RoundDecision::AskAgain(Box::new(FollowUpQuery {
+            question,
+            why: RequeryReason::LastLiving,
+            purpose,
+            trail,
+        })))
     }
 
-    /// What there is, of an item of which this is not there.
-    fn offers(&self, missed: &Question) -> NotFound {
-        let item = self.lives().next().map(|live| live.item.clone());
-        let item = item.unwrap_or_else(|| Forms::new([missed.label.clone()]));
-        let with_url = self.lives().flat_map(|live| &live.offers).filter(|offer| offer.url.is_some());
+    /// Describes what is missing, with the relations that the item does have.
+    fn describe_missing(&self, missed: &ItemQuery) -> NotFoundReason {
+        let item = self.live_answers().next().map(|live| live.item.clone());
+        let item = item.unwrap_or_else(|| LabelForms::new([missed.label.clone()]));
+        let with_url = self.live_answers().flat_map(|live| &live.offers).filter(|offer| offer.url.is_some());
         let mut offered: Vec<Relation> = with_url.map(|offer| offer.relation.clone()).collect();
-        // Where there is metadata it is also there as `oai_dc` (4.1), which those who filter do not
-        // mention.
+        // Metadata is always available as `oai_dc` too (4.1), which Archives that filter their
+        // answer do not list.
         for relation in offered.clone() {
-            if let Some((Part::Metadata(None), before)) = relation.parts().split_last() {
-                let format = Part::Metadata(Some("oai_dc".to_owned()));
+            if let Some((RelationPart::Metadata(None), before)) = relation.parts().split_last() {
+                let format = RelationPart::Metadata(Some("oai_dc".to_owned()));
                 offered.extend(Relation::new(before.iter().cloned().chain([format]).collect()));
             }
         }
         offered.sort();
         offered.dedup();
-        let is_there = |relation: &Relation| missed.verbs.relation.takes(relation);
-        if missed.file.is_some() && self.wanted.file.is_none() && offered.iter().any(is_there) {
-            NotFound::File { item, offered }
+        let is_requested = |relation: &Relation| missed.verbs.relation.accepts(relation);
+        if missed.file.is_some() && self.query.file.is_none() && offered.iter().any(is_requested) {
+            NotFoundReason::File { item, offered }
         } else {
-            NotFound::Related { item, offered }
+            NotFoundReason::Related { item, offered }
         }
     }
 
-    fn or_incomplete(&self, not_found: NotFound) -> Decision {
+    fn or_incomplete(&self, not_found: NotFoundReason) -> RoundDecision {
         match self.failed.is_empty() {
-            true => Decision::NotFound(not_found),
-            false => Decision::Incomplete { failed: self.failed.clone(), otherwise: not_found },
+            true => RoundDecision::NotFound(not_found),
+            false => RoundDecision::Incomplete { failed: self.failed.clone(), otherwise: not_found },
         }
     }
 
-    fn ask(&self, question: Question, why: Why, trail: Trail) -> Decision {
-        self.again(AskAgain { question, why, purpose: Purpose::Find, trail })
+    fn ask_query(&self, question: ItemQuery, why: RequeryReason, trail: QueryTrail) -> RoundDecision {
+        self.ask_within_limit(FollowUpQuery { question, why, purpose: RoundPurpose::Find, trail })
     }
 
-    fn again(&self, again: AskAgain) -> Decision {
-        if self.wanted.round >= MOST_ROUNDS {
-            return self.endless(again.question, Endless::TooManyRounds);
+    fn ask_within_limit(&self, again: FollowUpQuery) -> RoundDecision {
+        if self.query.round >= MAX_ROUNDS {
+            return self.cycle_decision(again.question, CycleReason::TooManyRounds);
         }
-        Decision::AskAgain(Box::new(again))
+        RoundDecision::AskAgain(Box::new(again))
     }
 
-    fn endless(&self, last: Question, why: Endless) -> Decision {
-        let path = self.wanted.trail.path.iter().cloned();
-        let chain = path.chain([self.wanted.question(), last]).collect();
-        Decision::Cycle { chain, why }
+    fn cycle_decision(&self, last: ItemQuery, why: CycleReason) -> RoundDecision {
+        let path = self.query.trail.path.iter().cloned();
+        let chain = path.chain([self.query.question(), last]).collect();
+        RoundDecision::Cycle { chain, why }
     }
 }
 
-fn found(whose: &Whose<'_>, suspects: Vec<Suspects>) -> Option<Found> {
-    let Whose { archive, live, offer } = *whose;
-    Some(Found {
+fn found_url(candidate: &ArchiveOffer<'_>, suspects: Vec<OriginalDispute>) -> Option<FoundUrl> {
+    let ArchiveOffer { archive, live, offer } = *candidate;
+    Some(FoundUrl {
         archive,
         url: offer.url.clone()?,
         relation: offer.relation.clone(),

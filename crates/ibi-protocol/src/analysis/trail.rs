@@ -1,80 +1,88 @@
-//! How a resolution came to its question, and what it may try if that leads nowhere (4.2 steps 5
-//! and 6).
+//! The path of a resolution to its current question, and its fallbacks (4.2 steps 5 and 6).
 
-use super::{ArchiveId, Found, Purpose, Question, Tombstone, Why};
+use super::deciders::LinkDeciders;
+use super::{AnswerTombstone, ArchiveId, FoundUrl, ItemQuery, RequeryReason, RoundPurpose};
 
-/// The most alternatives that one resolution remembers.
+/// Limit on fallbacks kept by one resolution.
 const MAX_FALLBACKS: usize = 64;
 
-/// How a resolution came to its question, and what it may try if that leads nowhere. It is handed
-/// from round to round by [`super::Wanted::next`].
+/// The path of a resolution to its current question, and its fallbacks. Passed from round to round
+/// by [`super::RoundQuery::next`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trail {
-    /// The questions that led to this one. Those of branches that came to nothing are not among
-    /// them.
-    pub(super) path: Vec<Question>,
-    /// Whether an Archive named the item, and not the client.
+pub struct QueryTrail {
+    /// The questions that led to this one, without failed branches.
+    pub(super) path: Vec<ItemQuery>,
+    /// Whether the item was named by an Archive rather than the client.
     pub(super) by_link: bool,
-    /// What can be had instead: the last item on the way that somebody holds, with the verbs that
-    /// are left.
-    pub(super) older: Option<Question>,
-    /// The edition after `older`, where the way jumped over it.
-    pub(super) skipped: Option<Question>,
-    /// A last edition that was removed: what the client is told if another way that was known leads
-    /// nowhere either.
+    /// The available alternative: the last item on the path that an Archive holds, with the
+    /// remaining verbs.
+    pub(super) older: Option<ItemQuery>,
+    /// The edition after `older`, if the path skipped it.
+    pub(super) skipped: Option<ItemQuery>,
+    /// A removed last edition, reported to the client if all other paths fail.
     pub(super) removed: Option<RemovedEdition>,
-    /// What to try next, the first one first.
-    pub(super) fallbacks: Vec<Fallback>,
+    /// The deciders about the queried item's links, if they were determined.
+    pub(super) deciders: Option<LinkDeciders>,
+    /// The translations chosen on the path, each by its position among the languages offered.
+    pub(super) language_choices: Vec<usize>,
+    /// The fallbacks in order.
+    pub(super) fallbacks: Vec<QueryFallback>,
 }
 
-impl Trail {
-    /// Puts alternatives before those that are there already.
-    pub(super) fn add_fallbacks(&mut self, first: impl Iterator<Item = Fallback>) {
+impl QueryTrail {
+    /// Inserts fallbacks before the existing ones.
+    pub(super) fn add_fallbacks(&mut self, first: impl Iterator<Item = QueryFallback>) {
         let later = std::mem::take(&mut self.fallbacks);
         self.fallbacks = first.chain(later).take(MAX_FALLBACKS).collect();
     }
 }
 
-/// Something to try if the present way comes to nothing.
+/// A step to try if the current question leads nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fallback {
+pub(super) struct QueryFallback {
     pub(super) step: FallbackStep,
-    /// Tried even if somebody who did not answer might have what was looked for.
+    /// Tried even if an Archive that did not answer might have the requested item, as long as no
+    /// better language is given up for it.
     pub(super) despite_silence: bool,
-    /// A last edition as far as is known: no longer one as soon as somebody knows a newer edition.
+    /// See [`QueryTrail::language_choices`].
+    pub(super) language_choices: Vec<usize>,
+    /// Presumed last edition; dropped as soon as a newer edition is known.
     pub(super) ends_chain: bool,
+    /// Claimed by only some Archives: tried if no Archive holds the next edition, whose own Archive
+    /// would decide.
+    pub(super) only_if_unheld: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FallbackStep {
-    Ask(Box<NextQuestion>),
-    /// A URL that was offered before.
-    Go(Box<Found>),
+    Ask(Box<NextQuery>),
+    /// Redirect to a URL offered in an earlier round.
+    Go(Box<FoundUrl>),
 }
 
 /// A question that may be asked next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NextQuestion {
-    pub(super) question: Question,
-    pub(super) why: Why,
-    /// How it came about: without fallbacks.
-    pub(super) trail: Trail,
+pub(super) struct NextQuery {
+    pub(super) question: ItemQuery,
+    pub(super) why: RequeryReason,
+    /// Its trail, without fallbacks.
+    pub(super) trail: QueryTrail,
 }
 
 /// A last edition that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RemovedEdition {
-    pub(super) tombstones: Vec<(ArchiveId, Tombstone)>,
-    pub(super) living: Option<Question>,
+    pub(super) tombstones: Vec<(ArchiveId, AnswerTombstone)>,
+    pub(super) living: Option<ItemQuery>,
 }
 
-/// What all Archives are asked next.
+/// The question to send to all Archives next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskAgain {
+pub struct FollowUpQuery {
     /// The question.
-    pub question: Question,
-    /// What led to it.
-    pub why: Why,
-    pub(super) purpose: Purpose,
-    pub(super) trail: Trail,
+    pub question: ItemQuery,
+    /// The reason for it.
+    pub why: RequeryReason,
+    pub(super) purpose: RoundPurpose,
+    pub(super) trail: QueryTrail,
 }

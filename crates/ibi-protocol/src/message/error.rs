@@ -1,61 +1,61 @@
-//! What can be wrong with a message, and the answer that says so (3.6).
+//! Message errors and their response (3.6).
 
 use std::fmt;
 
 use crate::pairs::Pairs;
-use crate::shown::shown;
+use crate::untrusted_text::quote_untrusted;
 
-/// A message that was refused. The answer is [`MessageError::to_pairs`], with HTTP status 400.
+/// A rejected message. The response is [`MessageError::to_pairs`] with HTTP status 400.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
-    /// A `servicesubject` that we do not know.
+    /// An unknown `servicesubject`.
     #[error(
-        "`{given}` is no servicesubject: it is one of inclusionConfirmationRequest, urlRequest, acknowledgment, \
+        "`{given}` is not a servicesubject: use one of inclusionConfirmationRequest, urlRequest, acknowledgment, \
          inclusionRequest, exclusionRequest"
     )]
     Subject {
         /// What was given.
         given: String,
     },
-    /// A pair that has to be there.
-    #[error("{name} is missing, or empty: add it to the query")]
+    /// A mandatory pair is missing.
+    #[error("{name} is missing or empty: add it to the query")]
     Missing {
         /// Its name.
         name: &'static str,
     },
-    /// A pair that is there twice: which of them counts would be anybody's guess.
-    #[error("{name} is there twice: say it once")]
+    /// A pair occurs twice: which one applies would be ambiguous.
+    #[error("{name} occurs twice: give it once")]
     Twice {
         /// Its name.
         name: &'static str,
     },
-    /// A value that does not mean what it should.
+    /// An invalid value.
     #[error("{name}: {why}")]
     Value {
         /// The name of the pair.
         name: &'static str,
-        /// What is wrong, and what would be right.
+        /// The reason, with a correction.
         why: String,
     },
-    /// A query beyond all measure.
-    #[error("the query has more than {most} bytes: that is the most that is read here")]
+    /// The query is too long.
+    #[error("the query has more than {most} bytes, which is the limit")]
     TooLong {
-        /// The bound.
+        /// The limit.
         most: usize,
     },
 }
 
 impl MessageError {
     pub(super) fn unknown(subject: &str) -> Self {
-        MessageError::Subject { given: shown(subject) }
+        MessageError::Subject { given: quote_untrusted(subject) }
     }
 
     pub(super) fn value(name: &'static str, why: impl fmt::Display) -> Self {
         MessageError::Value { name, why: why.to_string() }
     }
 
-    /// A short stable name, for programs: the value of `error`.
+    /// A short stable code for programs: the value of `error`.
     pub const fn code(&self) -> &'static str {
         match self {
             MessageError::Subject { .. } => "unknown-servicesubject",
@@ -66,7 +66,7 @@ impl MessageError {
         }
     }
 
-    /// The answer: `error <code>` and `message {…}`.
+    /// The response: `error <code>` and `message {…}`.
     pub fn to_pairs(&self) -> Pairs {
         let mut pairs = Pairs::new();
         pairs.push("error", self.code());

@@ -1,4 +1,4 @@
-//! Queries, taken apart and put together (3, Table 4.1 of the norm).
+//! Parsing and writing queries (3, Table 4.1 of the standard).
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,12 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use super::MessageError;
-use crate::shown::shown;
+use crate::untrusted_text::quote_untrusted;
 
-/// What is encoded in a value: the norm's `space % & + = ?`, what is not ASCII, and what no request line can have (`#`
-/// would end the query, quotes and angle brackets are encoded by HTTP libraries in any case).
-const IN_QUERIES: &AsciiSet = &CONTROLS
+/// Characters escaped in a value: the standard's `space % & + = ?`, and those that a request line
+/// cannot contain (`#` would end the query; HTTP libraries encode quotes and angle brackets
+/// anyway). Non-ASCII is always escaped.
+const QUERY_VALUE_ESCAPES: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'%')
     .add(b'&')
@@ -23,12 +24,12 @@ const IN_QUERIES: &AsciiSet = &CONTROLS
     .add(b'>');
 
 pub(super) fn encode(value: &[u8]) -> String {
-    percent_encode(value, IN_QUERIES).to_string()
+    percent_encode(value, QUERY_VALUE_ESCAPES).to_string()
 }
 
-/// Decoded once. A `%` without two digits after it is itself.
+/// Decodes once. A `%` without two digits after it is literal.
 pub(super) fn decode(value: &str) -> Vec<u8> {
-    // Most have nothing to decode.
+    // Fast path: most values need no decoding.
     if !value.contains(['+', '%']) {
         return value.as_bytes().to_owned();
     }
@@ -36,11 +37,11 @@ pub(super) fn decode(value: &str) -> Vec<u8> {
     percent_decode(&spaced).collect()
 }
 
-/// A query being written.
+/// Builds a query.
 #[derive(Default)]
-pub(super) struct Query(String);
+pub(super) struct QueryWriter(String);
 
-impl Query {
+impl QueryWriter {
     pub(super) fn push(&mut self, name: &str, value: &str) {
         self.push_encoded(name, &encode(value.as_bytes()));
     }
@@ -57,10 +58,10 @@ impl Query {
     }
 }
 
-/// A query that was received: names decoded, values as they came.
-pub(super) struct Given<'a>(Vec<(Vec<u8>, &'a str)>);
+/// A received query: names decoded, values raw.
+pub(super) struct ReceivedQuery<'a>(Vec<(Vec<u8>, &'a str)>);
 
-impl<'a> Given<'a> {
+impl<'a> ReceivedQuery<'a> {
     pub(super) fn new(query: &'a str) -> Self {
         let pairs = query.split('&').map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -69,7 +70,7 @@ impl<'a> Given<'a> {
         Self(pairs.collect())
     }
 
-    /// A value as it came, if it is there and not empty.
+    /// A raw value, if present and not empty.
     pub(super) fn raw(&self, name: &'static str) -> Result<Option<&'a str>, MessageError> {
         let mut values = self.0.iter().filter(|(own, _)| own == name.as_bytes()).map(|(_, value)| *value);
         let first = values.next();
@@ -79,40 +80,43 @@ impl<'a> Given<'a> {
         Ok(first.filter(|value| !value.is_empty()))
     }
 
-    /// A value, decoded.
+    /// An optional value, decoded.
     pub(super) fn optional(&self, name: &'static str) -> Result<Option<String>, MessageError> {
         let Some(raw) = self.raw(name)? else { return Ok(None) };
         let text = String::from_utf8(decode(raw))
-            .map_err(|_| MessageError::value(name, "it is not UTF-8: encode it so, as in %C3%B3 for ó"))?;
+            .map_err(|_| MessageError::value(name, "it is not UTF-8: encode it as in %C3%B3 for ó"))?;
         Ok(Some(text))
     }
 
-    /// A value that has to be there, decoded.
+    /// A mandatory value, decoded.
     pub(super) fn text(&self, name: &'static str) -> Result<String, MessageError> {
         self.optional(name)?.ok_or(MessageError::Missing { name })
     }
 
-    /// A value that has to be there, decoded and read.
+    /// A mandatory value, decoded and parsed.
     pub(super) fn read<T: FromStr<Err: fmt::Display>>(&self, name: &'static str) -> Result<T, MessageError> {
         self.text(name)?.parse().map_err(|why| MessageError::value(name, why))
     }
 
-    /// A value that has to be there, decoded, one line, as it is to be shown to people.
+    /// A mandatory value, decoded: one line of text to display.
     pub(super) fn line(&self, name: &'static str) -> Result<String, MessageError> {
         let text = self.text(name)?;
         if text.len() > 255 || text.chars().any(char::is_control) {
-            let why = format!("`{}` is not one line of at most 255 bytes", shown(&text));
+            let why = format!("`{}` is not one line of at most 255 bytes", quote_untrusted(&text));
             return Err(MessageError::value(name, why));
         }
         Ok(text)
     }
 
-    /// A label of any form, in the spelling that came.
+    /// A mandatory label of any form, in the spelling received.
     pub(super) fn label(&self, name: &'static str) -> Result<String, MessageError> {
         let text = self.text(name)?;
         match ibi_id::Label::parse(&text) {
             Ok(_) => Ok(text),
-            Err(rule) => Err(MessageError::value(name, format!("`{}` is no IBI: {rule}", shown(&text)))),
+            Err(rule) => Err(MessageError::value(
+                name,
+                format!("`{}` is not a valid IBI: {rule}", quote_untrusted(&text)),
+            )),
         }
     }
 }

@@ -1,68 +1,70 @@
-//! What an Archive says of itself when it goes on or off line (3.3).
+//! What an Archive states about itself when it goes online or offline (3.3).
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::MessageError;
-use super::query::{Given, Query};
-use crate::key::Key;
-use crate::shown::shown;
+use super::query::{QueryWriter, ReceivedQuery};
+use crate::key::RegistrationKey;
+use crate::untrusted_text::quote_untrusted;
 
-/// An Archive that asks to be included or excluded. `Debug` does not show the key.
+/// A request for inclusion or exclusion. `Debug` hides the key.
 #[derive(Debug, Clone)]
-pub struct Registration {
-    /// `archiveaddress`: a host, and a port after `:` if needed.
+pub struct WireRegistration {
+    /// `archiveaddress`: `host` or `host:port`.
     pub address: String,
-    /// `archiveserviceibi`: the label of the Archive service, in the spelling that came.
+    /// `archiveserviceibi`: the label of the Archive service, in the spelling received.
     pub service: String,
     /// `archiveip`.
     pub ip: IpAddr,
     /// `archiveprotocol`.
-    pub protocol: Protocol,
+    pub protocol: WireProtocol,
     /// `archiveplatformversion`.
     pub platform_version: String,
-    /// `archiveadmemailaddress`: whom to write to.
+    /// `archiveadmemailaddress`: the administrator's address.
     pub email: String,
     /// `registrationkey`.
-    pub key: Key,
+    pub key: RegistrationKey,
 }
 
-/// How an Archive is spoken to.
+/// The protocol that an Archive speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Protocol {
-    /// The norm has no other.
+pub enum WireProtocol {
+    /// The only one in the standard.
     Http,
+    /// The same over TLS: our own Archives may say so.
+    Https,
 }
 
-impl Protocol {
+impl WireProtocol {
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Protocol::Http => "HTTP",
+            WireProtocol::Http => "HTTP",
+            WireProtocol::Https => "HTTPS",
         }
+    }
+
+    /// Reads the word, in either case.
+    fn read(word: &str) -> Option<Self> {
+        [Self::Http, Self::Https].into_iter().find(|protocol| protocol.as_str().eq_ignore_ascii_case(word))
     }
 }
 
-impl Registration {
-    pub(super) fn read(given: &Given<'_>, header: Option<&str>) -> Result<Self, MessageError> {
+impl WireRegistration {
+    pub(super) fn read(query_pairs: &ReceivedQuery<'_>, header: Option<&str>) -> Result<Self, MessageError> {
         Ok(Self {
-            address: address(given)?,
-            service: given.label("archiveserviceibi")?,
-            ip: given.read("archiveip")?,
-            protocol: match given.text("archiveprotocol")?.as_str() {
-                "HTTP" => Protocol::Http,
-                other => {
-                    let why = format!("`{}` is not spoken here: use HTTP", shown(other));
-                    return Err(MessageError::value("archiveprotocol", why));
-                }
-            },
-            platform_version: given.line("archiveplatformversion")?,
-            email: email(given)?,
-            key: key(given, header)?,
+            address: address(query_pairs)?,
+            service: query_pairs.label("archiveserviceibi")?,
+            ip: query_pairs.read("archiveip")?,
+            protocol: protocol(query_pairs)?,
+            platform_version: query_pairs.line("archiveplatformversion")?,
+            email: email(query_pairs)?,
+            key: key(query_pairs, header)?,
         })
     }
 
-    pub(super) fn write(&self, query: &mut Query, with_key: bool) {
+    pub(super) fn write(&self, query: &mut QueryWriter, with_key: bool) {
         query.push("archiveaddress", &self.address);
         query.push("archiveserviceibi", &self.service);
         query.push("archiveip", &self.ip.to_string());
@@ -75,22 +77,33 @@ impl Registration {
     }
 }
 
-fn email(given: &Given<'_>) -> Result<String, MessageError> {
+fn protocol(query_pairs: &ReceivedQuery<'_>) -> Result<WireProtocol, MessageError> {
+    let name = "archiveprotocol";
+    let word = query_pairs.text(name)?;
+    WireProtocol::read(&word).ok_or_else(|| {
+        let why = format!("`{}` is not supported: use HTTP or HTTPS", quote_untrusted(&word));
+        MessageError::value(name, why)
+    })
+}
+
+fn email(query_pairs: &ReceivedQuery<'_>) -> Result<String, MessageError> {
     let name = "archiveadmemailaddress";
-    let email = given.line(name)?;
+    let email = query_pairs.line(name)?;
     match email.split_once('@') {
         Some((who, host)) if !who.is_empty() && !host.is_empty() && !email.contains(char::is_whitespace) => {
             Ok(email)
         }
-        _ => Err(MessageError::value(name, format!("`{}` is no e-mail address", shown(&email)))),
+        _ => {
+            Err(MessageError::value(name, format!("`{}` is not an e-mail address", quote_untrusted(&email))))
+        }
     }
 }
 
-/// From the header or the query. Both may have it, if they agree: they came from one sender, so there is no secret
-/// between them that the time of this comparison could betray.
-fn key(given: &Given<'_>, header: Option<&str>) -> Result<Key, MessageError> {
+/// The key from the header or the query. Both may have it if they agree. Both come from one sender,
+/// so this comparison need not take constant time.
+fn key(query_pairs: &ReceivedQuery<'_>, header: Option<&str>) -> Result<RegistrationKey, MessageError> {
     let name = "registrationkey";
-    let in_query = given.optional(name)?;
+    let in_query = query_pairs.optional(name)?;
     let text = match (header, &in_query) {
         (Some(header), Some(query)) if header != query => return Err(MessageError::Twice { name }),
         (Some(key), _) => key,
@@ -100,15 +113,17 @@ fn key(given: &Given<'_>, header: Option<&str>) -> Result<Key, MessageError> {
     text.parse().map_err(|why| MessageError::value(name, why))
 }
 
-/// `host[:port]`. The resolver calls this address, so that nothing else may hide in it.
-fn address(given: &Given<'_>) -> Result<String, MessageError> {
+/// `host[:port]`. Strict, because the resolver connects to this address.
+fn address(query_pairs: &ReceivedQuery<'_>) -> Result<String, MessageError> {
     let name = "archiveaddress";
-    let text = given.text(name)?;
+    let text = query_pairs.text(name)?;
     if is_address(&text) {
         return Ok(text);
     }
-    let why =
-        format!("`{}` is no address: write host or host:port, as in archive.example.org:8080", shown(&text));
+    let why = format!(
+        "`{}` is not an address: write host or host:port, as in archive.example.org:8080",
+        quote_untrusted(&text)
+    );
     Err(MessageError::value(name, why))
 }
 

@@ -2,43 +2,46 @@
 
 use ibi_id::{Ibip, Label, Legacy, Repository, Rule};
 
-use super::{PersistentError, Place};
+use super::{PersistentUrlError, UrlPart};
 use crate::file_path::FilePath;
 use crate::relation::Relation;
-use crate::shown::shown;
+use crate::untrusted_text::quote_untrusted;
 
-/// With these a label ends.
-const SIGNS: [char; 5] = ['!', '+', ':', '(', ')'];
-/// What links in the field have before a label; and `upn:<word>:`.
-const BEFORE: [&str; 7] = ["rep/", "rep-/", "ibi/", "ibi-/", "goto/", "goto-/", "ibi:"];
-/// No modifiers that mean something are longer: four signs, two languages, one format.
-const LONGEST_MODIFIERS: usize = 128;
+/// Characters that end a label.
+const MODIFIER_SIGNS: [char; 5] = ['!', '+', ':', '(', ')'];
+/// Link prefixes in common use; `upn:<word>:` is another.
+const LINK_PREFIXES: [&str; 7] = ["rep/", "rep-/", "ibi/", "ibi-/", "goto/", "goto-/", "ibi:"];
+/// Limit on modifiers; the longest valid ones have four signs, two languages and one format.
+const MAX_MODIFIERS_BYTES: usize = 128;
 
-pub(super) struct Head {
+pub(super) struct PersistentPath {
     pub(super) label: Label,
     pub(super) modifiers: Relation,
     pub(super) file: Option<FilePath>,
 }
 
-pub(super) fn read(path: &str) -> Result<Head, PersistentError> {
+pub(super) fn read(path: &str) -> Result<PersistentPath, PersistentUrlError> {
     let slash = usize::from(path.starts_with('/'));
     let raw = &path[slash..];
     let text: String = decoded(raw).map(|(c, _)| c).collect();
-    let at = |position| slash + raw_position(raw, position);
-    // A label comes first: one whose host begins with `rep` is what it is, and what is written is read again.
-    let before = before(&text);
-    let found = label(&text, 0).or_else(|| label(&text, before?));
-    let (label, end) = found.ok_or_else(|| no_label(&text, before.unwrap_or(0), at))?;
+    let to_raw = |position| slash + raw_position(raw, position);
+    // A label is tried before a link prefix, so that a label whose host begins with `rep` is read
+    // as such and written text can be read back.
+    let prefix_length = link_prefix_length(&text);
+    let found = label(&text, 0).or_else(|| label(&text, prefix_length?));
+    let (label, end) = found.ok_or_else(|| label_error(&text, prefix_length.unwrap_or(0), to_raw))?;
     let rest = &text[end..];
     let signs = &rest[..rest.find('/').unwrap_or(rest.len())];
-    let modifiers = modifiers(signs, |position| at(end + position))?;
-    let start = at(end + signs.len());
-    let file = FilePath::from_url(&path[start..]).map_err(|why| PersistentError::File { why, at: start })?;
-    Ok(Head { label: label.into_owned(), modifiers, file })
+    let modifiers = modifiers(signs, |position| to_raw(end + position))?;
+    let start = to_raw(end + signs.len());
+    let file =
+        FilePath::from_url(&path[start..]).map_err(|why| PersistentUrlError::File { why, at: start })?;
+    Ok(PersistentPath { label: label.into_owned(), modifiers, file })
 }
 
-/// The path with `! + : ( )` decoded; and, since no client can be told to leave them alone, `@` and the characters
-/// that RFC 3986 (2.3) has equal to their codes. Each with where it stands.
+/// Decodes `! + : ( )` in the path, and, because clients may encode them, `@` and the characters
+/// that RFC 3986 (2.3) treats as equal to their escapes. Yields each character with its raw
+/// position.
 fn decoded(raw: &str) -> impl Iterator<Item = (char, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -57,25 +60,26 @@ fn decoded(raw: &str) -> impl Iterator<Item = (char, usize)> {
     })
 }
 
-/// The character whose code stands there, if it may be in a code.
+/// The character escaped at `at`, if [`decoded`] handles it.
 fn code(raw: &[u8], at: usize) -> Option<char> {
     let digit = |at: usize| char::from(*raw.get(at)?).to_digit(16);
     let c = char::from_u32(digit(at + 1)? * 16 + digit(at + 2)?)?;
-    (SIGNS.contains(&c) || matches!(c, '@' | '-' | '.' | '_' | '~') || c.is_ascii_alphanumeric()).then_some(c)
+    (MODIFIER_SIGNS.contains(&c) || matches!(c, '@' | '-' | '.' | '_' | '~') || c.is_ascii_alphanumeric())
+        .then_some(c)
 }
 
-/// Where in the raw text a position of the decoded one is.
+/// Maps a position in the decoded text to the raw text.
 fn raw_position(raw: &str, position: usize) -> usize {
     let mut length = 0;
     let found = decoded(raw).find(|(c, _)| {
-        let here = length >= position;
+        let is_reached = length >= position;
         length += c.len_utf8();
-        here
+        is_reached
     });
     found.map_or(raw.len(), |(_, at)| at)
 }
 
-/// The label that stands there, and where it ends: `ibip`, else `rep`, else `legacy` (D17).
+/// The label at `start`, and its end: `ibip`, else `rep`, else `legacy` (D17).
 fn label(text: &str, start: usize) -> Option<(Label<&str>, usize)> {
     let text = &text[start..];
     let two = end_of_segment(text, 2)?;
@@ -93,11 +97,11 @@ fn label(text: &str, start: usize) -> Option<(Label<&str>, usize)> {
 fn end_of_segment(text: &str, number: usize) -> Option<usize> {
     let start = text.match_indices('/').nth(number.checked_sub(2)?)?.0 + 1;
     let rest = &text[start..];
-    Some(start + rest.find(|c| c == '/' || SIGNS.contains(&c)).unwrap_or(rest.len()))
+    Some(start + rest.find(|c| c == '/' || MODIFIER_SIGNS.contains(&c)).unwrap_or(rest.len()))
 }
 
-/// How much of a text links in the field put before a label.
-pub(super) fn before(text: &str) -> Option<usize> {
+/// The length of the link prefix before a label.
+pub(super) fn link_prefix_length(text: &str) -> Option<usize> {
     let upn = || {
         let rest = text.strip_prefix("upn:")?;
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
@@ -105,42 +109,42 @@ pub(super) fn before(text: &str) -> Option<usize> {
         let rest = rest.strip_prefix(':').filter(|_| length > "upn:".len())?;
         Some(length + 1 + usize::from(rest.starts_with('/')))
     };
-    BEFORE.into_iter().find(|before| text.starts_with(before)).map(str::len).or_else(upn)
+    LINK_PREFIXES.into_iter().find(|prefix| text.starts_with(prefix)).map(str::len).or_else(upn)
 }
 
-/// Says what is wrong with what should be a label.
-fn no_label(text: &str, start: usize, at: impl Fn(usize) -> usize) -> PersistentError {
+/// The error for a text that should begin with a label.
+fn label_error(text: &str, start: usize, to_raw: impl Fn(usize) -> usize) -> PersistentUrlError {
     let text = &text[start..];
     let head = text.split('/').next().unwrap_or_default();
-    // As much as a label of its shape would have; all, if a scheme is what is wrong.
+    // As many segments as a label of this shape has; everything, if a scheme is the problem.
     let segments = if head.contains(['.', '@', '-']) { 4 } else { 2 };
     let end = match end_of_segment(text, segments) {
         _ if head.contains(':') => text.len(),
         Some(end) => end,
-        None => text.find(SIGNS).unwrap_or(text.len()),
+        None => text.find(MODIFIER_SIGNS).unwrap_or(text.len()),
     };
     match Label::parse(&text[..end]) {
-        Err(error) => PersistentError::Label { rule: error.rule(), at: at(start + error.position()) },
-        // Not so: it would have been found.
-        Ok(_) => PersistentError::Label { rule: Rule::Form, at: at(start) },
+        Err(error) => PersistentUrlError::Label { rule: error.rule(), at: to_raw(start + error.position()) },
+        // Unreachable: a valid label would have been found.
+        Ok(_) => PersistentUrlError::Label { rule: Rule::Form, at: to_raw(start) },
     }
 }
 
-/// Reads modifiers in the one spelling that they have: `+(pt-br)` is none.
-fn modifiers(text: &str, at: impl Fn(usize) -> usize) -> Result<Relation, PersistentError> {
-    let right = |text: &str| Relation::from_modifiers(text).is_ok_and(|read| read.modifiers() == text);
-    // What is wrong begins where the longest beginning ends that is right.
+/// Parses modifiers, in normal spelling only: `+(pt-br)` is rejected.
+fn modifiers(text: &str, to_raw: impl Fn(usize) -> usize) -> Result<Relation, PersistentUrlError> {
+    let is_valid = |text: &str| Relation::from_modifiers(text).is_ok_and(|read| read.modifiers() == text);
+    // The error begins where the longest valid prefix ends.
     let position = || {
-        let ends = (0..=text.len().min(LONGEST_MODIFIERS)).rev();
-        at(ends.filter_map(|end| text.get(..end)).find(|text| right(text)).map_or(0, str::len))
+        let ends = (0..=text.len().min(MAX_MODIFIERS_BYTES)).rev();
+        to_raw(ends.filter_map(|end| text.get(..end)).find(|text| is_valid(text)).map_or(0, str::len))
     };
     match Relation::from_modifiers(text) {
-        Err(why) => Err(PersistentError::Modifiers { why, at: position() }),
+        Err(why) => Err(PersistentUrlError::Modifiers { why, at: position() }),
         Ok(read) if read.modifiers() == text => Ok(read),
-        Ok(read) => Err(PersistentError::Spelling {
-            given: shown(text),
+        Ok(read) => Err(PersistentUrlError::Spelling {
+            given: quote_untrusted(text),
             right: read.modifiers(),
-            place: Place::Path,
+            part: UrlPart::Path,
             at: position(),
         }),
     }

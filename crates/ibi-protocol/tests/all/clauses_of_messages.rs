@@ -1,6 +1,6 @@
-//! 3.2 to 3.6: what is read of a query, and what is refused.
+//! 3.2 to 3.6: parsing of queries.
 
-use ibi_protocol::{FilePath, FilePathError, MessageError, Request, UrlRequest};
+use ibi_protocol::{FilePath, FilePathError, MessageError, UrlRequest, WireProtocol, WireRequest};
 
 const ASKED: &str = "servicesubject=urlRequest&clientinformation.ipaddress=150.163.2.175&parsedibiurl.ibi=\
                      8JMKD3MGP7W/3EPGUE5";
@@ -11,20 +11,20 @@ const INCLUDED: &str = "servicesubject=exclusionRequest&archiveaddress=a.br:8080
                         archiveadmemailaddress=a@b.br&registrationkey=1234567890";
 
 fn url_request(query: &str) -> UrlRequest {
-    match Request::parse(query) {
-        Ok(Request::Url(request)) => request,
+    match WireRequest::parse(query) {
+        Ok(WireRequest::Url(request)) => request,
         other => panic!("{query}: {other:?}"),
     }
 }
 
 fn error(query: &str) -> MessageError {
-    match Request::parse(query) {
+    match WireRequest::parse(query) {
         Err(error) => error,
         Ok(request) => panic!("{query}: {request:?}"),
     }
 }
 
-/// One pair of a query replaced, or left out.
+/// A query with one pair replaced or removed.
 fn with(query: &str, name: &str, value: Option<&str>) -> String {
     let others = query.split('&').filter(|pair| pair.split_once('=').unwrap().0 != name).map(str::to_owned);
     others.chain(value.map(|value| format!("{name}={value}"))).collect::<Vec<_>>().join("&")
@@ -55,7 +55,7 @@ fn clause_3_values_are_decoded_once_and_plus_is_a_space() {
 fn clause_3_what_is_special_is_encoded() {
     let file = FilePath::new("/a %&+=?#ó!(~)".as_bytes()).unwrap();
     let request = UrlRequest { file, ..url_request(ASKED) };
-    let query = Request::Url(request.clone()).to_query();
+    let query = WireRequest::Url(request.clone()).to_query();
     assert!(
         query.contains("&parsedibiurl.filepath=/a%20%25%26%2B%3D%3F%23%C3%B3!(~)&parsedibiurl.ibi="),
         "{query}"
@@ -94,11 +94,11 @@ fn clause_3_4_what_is_demanded_of_a_url_request() {
 
 #[test]
 fn clause_3_5_what_is_demanded_of_an_acknowledgment() {
-    assert!(matches!(Request::parse(ACKNOWLEDGED), Ok(Request::Acknowledgment(_))));
+    assert!(matches!(WireRequest::parse(ACKNOWLEDGED), Ok(WireRequest::Acknowledgment(_))));
     for name in ["clientinformation.ipaddress", "contenttype", "url", "url.persistent", "urlkey"] {
         assert_eq!(error(&with(ACKNOWLEDGED, name, None)).code(), "missing-pair", "{name}");
     }
-    assert!(Request::parse(&with(ACKNOWLEDGED, "state", None)).is_ok(), "D19");
+    assert!(WireRequest::parse(&with(ACKNOWLEDGED, "state", None)).is_ok(), "D19");
     for (name, value) in [
         ("state", "Deleted"),
         ("state", "copy"),
@@ -120,15 +120,15 @@ fn clause_d25_a_url_is_matched_decoded_once_or_not_at_all() {
         ("http://a.br/x%252520y%3Fa%3Db%2Bc", false),
     ] {
         let query = with(ACKNOWLEDGED, "url", Some(sent));
-        let Ok(Request::Acknowledgment(found)) = Request::parse(&query) else { panic!() };
-        assert_eq!(found.url.is(url), same, "{sent}");
-        assert!(Request::Acknowledgment(found).to_query().contains(&format!("&url={sent}&")));
+        let Ok(WireRequest::Acknowledgment(found)) = WireRequest::parse(&query) else { panic!() };
+        assert_eq!(found.url.matches_url(url), same, "{sent}");
+        assert!(WireRequest::Acknowledgment(found).to_query().contains(&format!("&url={sent}&")));
     }
 }
 
 #[test]
 fn clause_3_3_what_is_demanded_of_an_archive() {
-    assert!(matches!(Request::parse(INCLUDED), Ok(Request::Exclusion(_))));
+    assert!(matches!(WireRequest::parse(INCLUDED), Ok(WireRequest::Exclusion(_))));
     for pair in INCLUDED.split('&') {
         let name = pair.split_once('=').unwrap().0;
         assert_eq!(error(&with(INCLUDED, name, None)).code(), "missing-pair", "{name}");
@@ -146,10 +146,24 @@ fn clause_3_3_what_is_demanded_of_an_archive() {
     }
 }
 
+/// The standard has `HTTP`; our Archives say `HTTPS` when they serve TLS.
+#[test]
+fn clause_3_3_the_protocol_is_read_in_either_case() {
+    for (word, read) in
+        [("HTTP", WireProtocol::Http), ("http", WireProtocol::Http), ("https", WireProtocol::Https)]
+    {
+        let query = with(INCLUDED, "archiveprotocol", Some(word));
+        let Ok(WireRequest::Exclusion(found)) = WireRequest::parse(&query) else { panic!("{word}") };
+        assert_eq!(found.protocol, read);
+        let written = format!("&archiveprotocol={}&", read.as_str());
+        assert!(WireRequest::Exclusion(found).to_query().contains(&written), "{word}");
+    }
+}
+
 #[test]
 fn clause_3_3_an_address_is_a_host_and_a_port() {
     for address in ["a.br", "localhost:8080", "127.0.0.1:80", "[::1]", "[::1]:8080"] {
-        assert!(Request::parse(&with(INCLUDED, "archiveaddress", Some(address))).is_ok(), "{address}");
+        assert!(WireRequest::parse(&with(INCLUDED, "archiveaddress", Some(address))).is_ok(), "{address}");
     }
     for address in [
         "a.br/x",
@@ -177,19 +191,19 @@ fn clause_3_3_an_address_is_a_host_and_a_port() {
 
 #[test]
 fn clause_d15_the_key_is_never_shown_and_may_come_in_a_header() {
-    let request = Request::parse(INCLUDED).unwrap();
+    let request = WireRequest::parse(INCLUDED).unwrap();
     assert!(!format!("{request:?}").contains("1234567890"));
     let without = request.to_query_without_key();
     assert!(
         !without.contains("registrationkey") && request.to_query().ends_with("&registrationkey=1234567890")
     );
     assert_eq!(error(&without).code(), "missing-pair");
-    let Ok(Request::Exclusion(found)) = Request::parse_with_key(&without, Some("1234567890")) else {
+    let Ok(WireRequest::Exclusion(found)) = WireRequest::parse_with_key(&without, Some("1234567890")) else {
         panic!()
     };
     assert_eq!(found.key.reveal(), "1234567890");
-    assert!(Request::parse_with_key(INCLUDED, Some("1234567890")).is_ok());
-    let differ = Request::parse_with_key(INCLUDED, Some("9876543210")).unwrap_err();
+    assert!(WireRequest::parse_with_key(INCLUDED, Some("1234567890")).is_ok());
+    let differ = WireRequest::parse_with_key(INCLUDED, Some("9876543210")).unwrap_err();
     assert!(matches!(differ, MessageError::Twice { .. }) && !differ.to_string().contains("98765"));
     let wrong = error(&with(INCLUDED, "registrationkey", Some("secret123")));
     assert!(!format!("{wrong:?}{wrong}").contains("secret"), "{wrong}");
@@ -200,7 +214,7 @@ fn clause_3_6_errors_are_pairs() {
     let error = error("servicesubject=give{me}");
     assert_eq!(
         error.to_pairs().to_string(),
-        "error unknown-servicesubject\r\nmessage {`give%7Bme%7D` is no servicesubject: it is one of \
+        "error unknown-servicesubject\r\nmessage {`give%7Bme%7D` is not a servicesubject: use one of \
          inclusionConfirmationRequest, urlRequest, acknowledgment, inclusionRequest, exclusionRequest}"
     );
     assert_eq!(self::error(&"x".repeat(40_000)).code(), "too-long");
@@ -241,7 +255,7 @@ fn clause_d23_a_path_keeps_bytes_that_are_not_utf_8() {
     let file = FilePath::from_url("/Relat%f3rio.pdf").unwrap();
     assert_eq!(file.as_ref().unwrap().as_bytes(), b"/Relat\xf3rio.pdf");
     assert_eq!(file.as_ref().unwrap().as_str(), None);
-    let query = Request::Url(UrlRequest { file: file.clone(), ..url_request(ASKED) }).to_query();
+    let query = WireRequest::Url(UrlRequest { file: file.clone(), ..url_request(ASKED) }).to_query();
     assert!(query.contains("/Relat%F3rio.pdf"));
     assert_eq!(url_request(&query).file, file);
 }

@@ -1,9 +1,9 @@
 //! 3.1, and the filter of 3.4.
 
-use ibi_protocol::{Forms, Limits, Pairs, PairsError, Verbs, answer, words};
+use ibi_protocol::{LabelForms, Pairs, PairsError, PairsLimits, Verbs, answer, words};
 
 fn read(text: &str) -> Result<Pairs, PairsError> {
-    Pairs::read(text.as_bytes(), &Limits::default())
+    Pairs::read(text.as_bytes(), &PairsLimits::default())
 }
 
 fn one(text: &str) -> String {
@@ -94,8 +94,8 @@ fn clause_3_1_unknown_pairs_are_kept_and_the_first_of_a_name_counts() {
 
 #[test]
 fn clause_d23_bytes_of_iso_8859_1_are_kept_as_percent_codes() {
-    let pairs =
-        Pairs::read(b"url http://a.br/Relat\xf3rio\nt {S\xc3\xa3o \x1b[2J}", &Limits::default()).unwrap();
+    let pairs = Pairs::read(b"url http://a.br/Relat\xf3rio\nt {S\xc3\xa3o \x1b[2J}", &PairsLimits::default())
+        .unwrap();
     assert_eq!(pairs.get("url"), Some("http://a.br/Relat%F3rio"));
     assert_eq!(pairs.get("t"), Some("S%C3%A3o %1B[2J"));
     assert_eq!(one("x Relat%f3rio"), "Relat%f3rio", "never decoded");
@@ -118,7 +118,7 @@ fn clause_3_1_errors_say_what_and_at_which_byte() {
 
 #[test]
 fn clause_3_1_depth_size_and_number_are_bounded() {
-    let limits = Limits { bytes: 20, pairs: 2, depth: 2 };
+    let limits = PairsLimits { bytes: 20, pairs: 2, depth: 2 };
     let read = |text: &str| Pairs::read(text.as_bytes(), &limits);
     assert!(read("a {{}}").is_ok() && read("a b{c}").is_ok());
     assert_eq!(read("a {{{}}}"), Err(PairsError::TooDeep { at: 4, most: 2 }));
@@ -133,19 +133,22 @@ fn clause_3_1_depth_size_and_number_are_bounded() {
 #[test]
 fn clause_3_4_forms_are_read_and_written() {
     let text = "rep sid.inpe.br/mtc-m18@80/2009/07.21.14.43 ibip 8JMKD3MGP8W/35MMLL8";
-    let forms: Forms = text.parse().unwrap();
+    let forms: LabelForms = text.parse().unwrap();
     assert_eq!(forms.to_string(), text);
-    assert!(forms.hold(&ibi_id::Label::parse("sid.inpe.br/mtc-m18/2009/07.21.14.43").unwrap()), "by meaning");
+    assert!(
+        forms.contains(&ibi_id::Label::parse("sid.inpe.br/mtc-m18/2009/07.21.14.43").unwrap()),
+        "by meaning"
+    );
     let mut pairs = Pairs::new();
     forms.push_to(&mut pairs, "ibi");
     assert_eq!(pairs.to_string(), format!("ibi {{{text}}}"));
-    assert_eq!("".parse::<Forms>().unwrap(), Forms::default());
-    assert_eq!("doi 10.1/x".parse::<Forms>().unwrap(), Forms::default());
-    assert!("rep".parse::<Forms>().unwrap_err().to_string().contains("in pairs"));
-    assert!("rep x".parse::<Forms>().unwrap_err().to_string().starts_with("`x` is no IBI: "));
+    assert_eq!("".parse::<LabelForms>().unwrap(), LabelForms::default());
+    assert_eq!("doi 10.1/x".parse::<LabelForms>().unwrap(), LabelForms::default());
+    assert!("rep".parse::<LabelForms>().unwrap_err().to_string().contains("forms and labels"));
+    assert!("rep x".parse::<LabelForms>().unwrap_err().to_string().starts_with("`x` is not a valid IBI: "));
 }
 
-/// Names alone, each with a value.
+/// Filters pairs given by their names.
 fn filtered(names: &str, verbs: &str) -> String {
     let mut pairs = Pairs::new();
     for name in names.split(' ') {

@@ -1,6 +1,6 @@
 //! 4.1: persistent URLs.
 
-use ibi_protocol::{PersistentError, PersistentUrl, Place, Relation};
+use ibi_protocol::{PersistentUrl, PersistentUrlError, Relation, UrlPart};
 use serde_json::Value as Json;
 
 const IBIP: &str = "8JMKD3MGP8W/35MME4E";
@@ -10,7 +10,7 @@ fn vectors() -> Json {
     serde_json::from_str(include_str!("../vectors/persistent-urls.json")).unwrap()
 }
 
-fn parse(url: &str) -> Result<PersistentUrl, PersistentError> {
+fn parse(url: &str) -> Result<PersistentUrl, PersistentUrlError> {
     match url.split_once('?') {
         Some((path, query)) => PersistentUrl::parse(path, Some(query)),
         None => PersistentUrl::parse(url, None),
@@ -21,12 +21,12 @@ fn read(url: &str) -> PersistentUrl {
     parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-/// How a URL is written plainly.
+/// The normal form of a URL.
 fn plain(url: &str) -> String {
     read(url).to_string()
 }
 
-fn position(url: &str) -> (Place, usize) {
+fn position(url: &str) -> (UrlPart, usize) {
     parse(url).unwrap_err().position()
 }
 
@@ -60,12 +60,12 @@ fn the_norms_modifiers_are_read_and_what_is_none_is_refused() {
             let error = parse(&format!("/{label}{modifiers}")).unwrap_err();
             let (place, at) = error.position();
             let is_of_modifiers =
-                matches!(error, PersistentError::Modifiers { .. } | PersistentError::Spelling { .. });
-            assert!(is_of_modifiers && place == Place::Path, "{modifiers}: {error}");
+                matches!(error, PersistentUrlError::Modifiers { .. } | PersistentUrlError::Spelling { .. });
+            assert!(is_of_modifiers && place == UrlPart::Path, "{modifiers}: {error}");
             assert!((label.len()..label.len() + 1 + modifiers.len()).contains(&at), "{modifiers}: {error}");
         }
     }
-    assert_eq!(words("modifiers"), Relation::ALL);
+    assert_eq!(words("modifiers"), Relation::ALL_COMPOSITIONS);
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn clause_4_1_the_order_of_reading_is_ibip_rep_legacy() {
     assert_eq!(form(&dated), ("ibip", dated.clone()), "D17: by meaning");
     assert_eq!(read(&dated).file.unwrap().as_str(), Some("/2009/02.16.17.46"));
     assert_eq!(form(file).0, "ibip");
-    // The same words, but the port says that the second is of a host.
+    // The same words, but the port shows that the second is a host.
     assert_eq!(form("/LK47B6W/362SFKH@80/2009/02.16.17.46").0, "rep");
     assert_eq!(form("/LK47B6W./362SFKH/2009/02.16.17.46/a").0, "rep");
-    // The first word has the shape of an IBIp, but is the code of no address.
+    // The first word looks like an IBIp, but encodes no address.
     assert_eq!(form("/AW/22/2009/02.16.17.46").0, "rep");
     assert_eq!(form("/83LX3pFwXQZeBBx/hwiTk/a/b/c").0, "legacy");
     assert_eq!(read("/a.br/b/2009/02.16.17.46/c/d").file.unwrap().as_str(), Some("/c/d"));
@@ -91,7 +91,7 @@ fn clause_4_1_percent_encoded_signs_are_accepted() {
     assert_eq!(read(&format!("/{IBIP}%21%2b%28pt%2DBR%29%3a%28oai%5Fdc%29")), wanted);
     assert_eq!(plain("/upn%3A9HFNHE%3ALK47B6W/362SFKH"), "/LK47B6W/362SFKH");
     assert_eq!(plain("/sid.inpe.br/mtc-m18%4080/2009/02.16.17.46%3A"), format!("/{REP}:"));
-    // Once: what is encoded twice is no sign, and a slash that is encoded separates nothing.
+    // Decoded once: double encoding yields no modifier, and an encoded slash separates nothing.
     assert!(parse(&format!("/{IBIP}%2521")).is_err() && parse(&IBIP.replace('/', "%2F")).is_err());
 }
 
@@ -112,7 +112,7 @@ fn clause_4_1_links_in_the_field_are_read_and_only_the_plain_one_is_written() {
         for label in [IBIP, REP, "83LX3pFwXQZeBBx/hwiTk"] {
             let url = format!("/{before}{label}!:/a.pdf?page=1");
             assert_eq!(plain(&url), format!("/{label}!:/a.pdf?page=1"));
-            // Taken off once.
+            // Removed once.
             assert!(parse(&format!("/{before}{before}{label}")).is_err(), "{before}");
         }
         assert!(parse(&format!("/{before}")).is_err() && parse(&format!("/{before}x/y")).is_err());
@@ -129,7 +129,7 @@ fn clause_4_1_what_stands_before_is_taken_off_only_if_the_rest_parses() {
         assert_eq!(read(&format!("/{label}")).label.spelling(), label);
         assert_eq!(plain(&format!("/rep/{label}:")), format!("/{label}:"));
     }
-    // Both can be read: the label that is there wins, or what is written would not be read again.
+    // Both readings are possible: the label wins, so that written URLs can be read back.
     let both = "/rep/8JMKD3MGP8W/2234/02.16.17.46";
     assert_eq!((read(both).label.form().name(), plain(both)), ("rep", both.to_owned()));
 }
@@ -153,7 +153,7 @@ fn clause_4_1_the_verbs_of_the_query_come_after_the_modifiers() {
     }
     for list in ["GetFileList+GetLastEdition", "GetLastEdition+GetFileList"] {
         let url = format!("/{IBIP}:?ibiurl.verblist={list}");
-        assert!(matches!(parse(&url), Err(PersistentError::Verbs { .. })), "`:!` is none of the 14");
+        assert!(matches!(parse(&url), Err(PersistentUrlError::Verbs { .. })), "`:!` is none of the 14");
         let url = format!("/{IBIP}?x=1&ibiurl.verblist={list}");
         assert_eq!(plain(&url), format!("/{IBIP}!?ibiurl.verblist=GetFileList&x=1"));
     }
@@ -169,8 +169,8 @@ fn clause_4_1_the_original_can_be_required_and_nothing_else() {
     assert!(!read(&format!("/{IBIP}?requireditemstatus=Original")).original);
     for value in ["", "original", "Copy", "Original+"] {
         let error = parse(&format!("/{IBIP}?a=1&ibiurl.requireditemstatus={value}")).unwrap_err();
-        assert!(matches!(error, PersistentError::Status { .. }), "{error}");
-        assert_eq!(error.position(), (Place::Query, 30));
+        assert!(matches!(error, PersistentUrlError::Status { .. }), "{error}");
+        assert_eq!(error.position(), (UrlPart::Query, 30));
     }
 }
 
@@ -212,7 +212,7 @@ fn clause_4_1_a_file_is_decoded_once_and_written_encoded() {
     assert_eq!(read(&format!("/{IBIP}!/")).file, None);
     for wrong in ["/..", "/a/%2e%2E/b", "/%252e%252e", "/a%00"] {
         let error = parse(&format!("/{IBIP}:{wrong}")).unwrap_err();
-        assert!(matches!(error, PersistentError::File { at: 21, .. }), "{wrong}: {error:?}");
+        assert!(matches!(error, PersistentUrlError::File { at: 21, .. }), "{wrong}: {error:?}");
     }
 }
 
@@ -256,20 +256,20 @@ fn clause_4_3_a_400_has_a_name_for_programs() {
 #[test]
 fn clause_4_3_a_400_says_which_rule_and_where() {
     let said = |url: &str| parse(url).unwrap_err().to_string();
-    assert_eq!(position("/8JMKD3MGP8W/35MMO4E"), (Place::Path, 17));
-    assert_eq!(position("/rep/8JMKD3MGP8W/35MMO4E"), (Place::Path, 21));
+    assert_eq!(position("/8JMKD3MGP8W/35MMO4E"), (UrlPart::Path, 17));
+    assert_eq!(position("/rep/8JMKD3MGP8W/35MMO4E"), (UrlPart::Path, 21));
     assert_eq!(
         position("/upn%3Ax:sid.inpe.br/a/2009/13.01.00.00"),
-        (Place::Path, 28),
+        (UrlPart::Path, 28),
         "{}",
         said("/upn%3Ax:sid.inpe.br/a/2009/13.01.00.00")
     );
-    assert_eq!(position("/a.br/b/2009/02.30.00.00:"), (Place::Path, 16));
-    assert_eq!(position(&format!("/{IBIP}%21!")), (Place::Path, 23));
-    assert_eq!(position(&format!("/{IBIP}+(pt)+(xx)")), (Place::Path, 25));
-    assert_eq!(position(&format!("/{IBIP}?x&ibiurl.verblist=GetX")), (Place::Query, 18));
-    assert_eq!(position(&format!("/{IBIP}?ibiurl.verblist=&ibiurl.verblist=")), (Place::Query, 17));
-    assert!(said("/8JMKD3MGP8W/35MMO4E").starts_with("this is no IBI: an IBIp uses the digits 2-9"));
+    assert_eq!(position("/a.br/b/2009/02.30.00.00:"), (UrlPart::Path, 16));
+    assert_eq!(position(&format!("/{IBIP}%21!")), (UrlPart::Path, 23));
+    assert_eq!(position(&format!("/{IBIP}+(pt)+(xx)")), (UrlPart::Path, 25));
+    assert_eq!(position(&format!("/{IBIP}?x&ibiurl.verblist=GetX")), (UrlPart::Query, 18));
+    assert_eq!(position(&format!("/{IBIP}?ibiurl.verblist=&ibiurl.verblist=")), (UrlPart::Query, 17));
+    assert!(said("/8JMKD3MGP8W/35MMO4E").starts_with("not a valid IBI: an IBIp uses the digits 2-9"));
     assert!(said("/http://urlib.net/x").contains("this begins with a scheme"));
     assert!(said("/").contains("there is no label"));
     let spelling = said(&format!("/{IBIP}+(pt-br)"));
@@ -282,7 +282,10 @@ fn clause_4_3_a_400_says_which_rule_and_where() {
     for url in ["", "/", "//", "/favicon.ico", "/robots.txt", "/é", "/%", "/%2", "/:", "/a/b/c/d/e", "/+(pt)"]
     {
         let error = parse(url).unwrap_err();
-        assert!(matches!(error, PersistentError::Label { .. }) && error.position().1 <= url.len(), "{url}");
+        assert!(
+            matches!(error, PersistentUrlError::Label { .. }) && error.position().1 <= url.len(),
+            "{url}"
+        );
         assert!(!error.code().is_empty());
     }
 }

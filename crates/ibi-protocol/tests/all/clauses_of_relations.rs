@@ -1,6 +1,6 @@
 //! 2.4 and 4.1: relations, modifiers and verbs.
 
-use ibi_protocol::{Part, Relation, RelationError, VerbError, Verbs};
+use ibi_protocol::{Relation, RelationError, RelationPart, VerbError, Verbs};
 
 fn relation(text: &str) -> Relation {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -11,11 +11,11 @@ fn clause_4_1_there_are_14_compositions() {
     let all: Vec<Relation> = Relation::all().collect();
     assert_eq!(all.len(), 14);
     let spelled: Vec<String> = all.iter().map(Relation::modifiers).collect();
-    assert_eq!(spelled, Relation::ALL);
-    // Of all orders of up to five steps, the grammar takes these and no others.
+    assert_eq!(spelled, Relation::ALL_COMPOSITIONS);
+    // Of all sequences of up to five parts, the grammar accepts only these.
     for number in 0..4_usize.pow(5) {
         let signs: String = (0..5).map(|i| ["", "!", "+", ":"][number / 4_usize.pow(i) % 4]).collect();
-        let wanted = signs.is_empty() || Relation::ALL.contains(&signs.as_str());
+        let wanted = signs.is_empty() || Relation::ALL_COMPOSITIONS.contains(&signs.as_str());
         assert_eq!(Relation::from_modifiers(&signs).is_ok(), wanted, "{signs}");
     }
 }
@@ -25,7 +25,7 @@ fn clause_2_4_elements_compose_left_to_right() {
     let text = ".translation(pt-BR).lastedition.metadata(oai_dc)";
     let read = relation(text);
     assert_eq!(read.parts().len(), 3);
-    assert_eq!(read.parts()[1], Part::LastEdition);
+    assert_eq!(read.parts()[1], RelationPart::LastEdition);
     assert_eq!(read.to_string(), text);
     assert_eq!(read.modifiers(), "+(pt-BR)!:(oai_dc)");
     assert_eq!(Relation::from_modifiers("+(pt-br)!:(oai_dc)"), Ok(read), "D24: case does not matter");
@@ -59,8 +59,8 @@ fn clause_2_4_what_is_no_relation_is_refused() {
     let long = format!(".metadata({})", "x".repeat(65));
     assert!(matches!(Relation::parse(&long), Err(RelationError::Format { .. })));
     assert!(Relation::parse(&".metadata".repeat(1000)).is_err());
-    assert!(Relation::new(vec![Part::Metadata(Some("a b".to_owned()))]).is_err());
-    assert!(Relation::new(vec![Part::Metadata(None), Part::LastEdition]).is_err());
+    assert!(Relation::new(vec![RelationPart::Metadata(Some("a b".to_owned()))]).is_err());
+    assert!(Relation::new(vec![RelationPart::Metadata(None), RelationPart::LastEdition]).is_err());
     let error = Relation::from_modifiers(":!").unwrap_err().to_string();
     assert!(
         error.starts_with("`:!` does not go together: last edition (!) and translation (+) come first"),
@@ -113,7 +113,7 @@ fn clause_4_1_verbs_spell_a_relation() {
         assert!(Verbs::parse(text).is_err(), "{text}");
     }
     assert!(
-        Verbs::parse("GetX").unwrap_err().to_string().starts_with("`GetX` is no verb: use GetLastEdition")
+        Verbs::parse("GetX").unwrap_err().to_string().starts_with("`GetX` is not a verb: use GetLastEdition")
     );
 }
 
@@ -136,7 +136,8 @@ fn clause_4_1_verb_lists_are_bounded() {
 #[test]
 fn clause_d29_modifiers_stand_and_the_list_adds_what_is_not_among_them() {
     let joined = |modifiers: &str, list: &str| {
-        Verbs::joined(&Relation::from_modifiers(modifiers).unwrap(), list).map(|verbs| verbs.to_string())
+        Verbs::with_modifiers(&Relation::from_modifiers(modifiers).unwrap(), list)
+            .map(|verbs| verbs.to_string())
     };
     assert_eq!(joined("+:+", "").unwrap(), "GetTranslation GetMetadata GetTranslation");
     assert_eq!(joined("+", "GetMetadata").unwrap(), "GetTranslation GetMetadata", "Example 6.8");

@@ -1,7 +1,7 @@
-//! 1.3: items brought in under different spellings of one identifier are kept apart, also where they
-//! are in different Archives.
+//! 1.3: items imported under different spellings of one identifier stay separate, also in different
+//! Archives.
 
-use ibi_protocol::analysis::{Decision, Wanted, suspects};
+use ibi_protocol::analysis::{RoundDecision, RoundQuery, suspects};
 
 use crate::federation::{again, answer, decided, outcome};
 
@@ -9,12 +9,12 @@ const CANONICAL: &str = "v.org/w/1998/08.02.08.56";
 const PORT: &str = "v.org/w@80/1998/08.02.08.56";
 const SECONDS: &str = "v.org/w/1998/08.02.08.56.00";
 
-fn asks(label: &str) -> Wanted {
-    Wanted::new(label.parse().unwrap())
+fn asks(label: &str) -> RoundQuery {
+    RoundQuery::new(label.parse().unwrap())
 }
 
-fn requires(label: &str) -> Wanted {
-    Wanted { original: true, ..asks(label) }
+fn requires(label: &str) -> RoundQuery {
+    RoundQuery { original: true, ..asks(label) }
 }
 
 fn says(label: &str, what: &str) -> String {
@@ -36,19 +36,19 @@ fn deleted(label: &str) -> String {
 #[test]
 fn clause_1_3_the_exact_spelling_wins_whoever_comes_first() {
     let (port, seconds) = (original(PORT), copy(SECONDS));
-    for said in [[&*port, &*seconds], [&*seconds, &*port]] {
-        let at = |label: &str| usize::from(!said[0].contains(label)).to_string() + " /x";
-        assert_eq!(outcome(&asks(PORT), &said), at(PORT));
-        assert_eq!(outcome(&asks(SECONDS), &said), at(SECONDS));
+    for texts in [[&*port, &*seconds], [&*seconds, &*port]] {
+        let at = |label: &str| usize::from(!texts[0].contains(label)).to_string() + " /x";
+        assert_eq!(outcome(&asks(PORT), &texts), at(PORT));
+        assert_eq!(outcome(&asks(SECONDS), &texts), at(SECONDS));
         let folded = asks(&PORT.to_uppercase());
-        assert_eq!(outcome(&folded, &said), at(PORT), "but for case");
+        assert_eq!(outcome(&folded, &texts), at(PORT), "but for case");
     }
-    // Also where it is the canonical one, or the label asked for is an alias.
+    // Also if it is the canonical one, or if the queried label is an alias.
     assert_eq!(outcome(&asks(CANONICAL), &[&port, &copy(CANONICAL)]), "1 /x");
     let alias = format!("ibi {{ibip 8JMKD3MGP8W/35MME4E}} ibi.alias {SECONDS} url http://N/x state Original");
     assert_eq!(outcome(&asks(PORT), &[&alias, &port]), "1 /x");
     assert_eq!(outcome(&asks(SECONDS), &[&port, &alias]), "1 /x");
-    // An exact one that was removed is removed, whatever lives in another spelling.
+    // A removed exact match is removed, whatever exists in another spelling.
     assert_eq!(outcome(&asks(PORT), &[&seconds, &deleted(PORT)]), "410");
     assert_eq!(outcome(&asks(SECONDS), &[&seconds, &deleted(PORT), "-"]), "0 /x");
 }
@@ -60,7 +60,7 @@ fn clause_1_3_another_spelling_alone_is_the_item_but_a_better_one_is_waited_for(
         assert_eq!(outcome(&asks(asked), &[&port, ""]), "0 /x", "{asked}");
         assert_eq!(outcome(&asks(asked), &[&port, "-"]), "0 /x", "{asked}");
     }
-    let late = |label| Wanted { grace_over: true, ..asks(label) };
+    let late = |label| RoundQuery { grace_over: true, ..asks(label) };
     assert_eq!(outcome(&asks(PORT), &[&port, "..."]), "0 /x", "at once");
     assert_eq!(outcome(&asks(CANONICAL), &[&port, "..."]), "wait");
     assert_eq!(outcome(&late(CANONICAL), &[&port, "..."]), "0 /x", "after the grace");
@@ -72,19 +72,19 @@ fn clause_1_3_another_spelling_alone_is_the_item_but_a_better_one_is_waited_for(
 fn clause_1_3_and_4_3_a_third_spelling_of_items_in_several_archives_is_300() {
     let (port, seconds) = (original(PORT), copy(SECONDS));
     for asked in [CANONICAL, "v.org/w@80/1998/08.02.08.56.00"] {
-        for wanted in [asks(asked), requires(asked)] {
-            let Decision::Ambiguous(items) = decided(&wanted, &[&port, &seconds, &copy(PORT)]) else {
+        for query in [asks(asked), requires(asked)] {
+            let RoundDecision::Ambiguous(items) = decided(&query, &[&port, &seconds, &copy(PORT)]) else {
                 panic!("{asked}");
             };
             let items: Vec<String> = items.iter().map(ToString::to_string).collect();
             assert_eq!(items, [format!("rep {PORT}"), format!("rep {SECONDS}")]);
         }
     }
-    // One Archive that has both and another that has one of them name two, not three.
+    // An Archive with both and another with one of them name two items, not three.
     let both = format!("ibi {{rep {CANONICAL}}} ibi.alternatives {{{{rep {PORT}}} {{rep {SECONDS}}}}}");
-    let Decision::Ambiguous(items) = decided(&asks(CANONICAL), &[&seconds, &both]) else { panic!() };
+    let RoundDecision::Ambiguous(items) = decided(&asks(CANONICAL), &[&seconds, &both]) else { panic!() };
     assert_eq!(items.len(), 2);
-    // A removed one is no choice.
+    // A removed item is no alternative.
     assert_eq!(outcome(&asks(CANONICAL), &[&deleted(PORT), &seconds]), "1 /x");
 }
 
@@ -96,22 +96,22 @@ fn clauses_1_3_and_4_2_3_claims_of_the_original_are_counted_for_each_spelling() 
         assert_eq!(outcome(&requires(asked), &[&port, &seconds]), at);
     }
     let late = |label: &str| {
-        let wanted = asks(label);
-        suspects(&[answer(0, &port, &wanted), answer(1, &seconds, &wanted)], &wanted).len()
+        let query = asks(label);
+        suspects(&[answer(0, &port, &query), answer(1, &seconds, &query)], &query).len()
     };
     assert_eq!([PORT, SECONDS, CANONICAL].map(late), [0; 3], "also among late answers");
-    // Two of one spelling are two claims still, also beside another.
-    let said = [&*port, &*port, &*seconds];
-    assert_eq!(outcome(&again(&requires(PORT), &said), &said), "409");
+    // Two claims for one spelling still conflict, also beside another spelling.
+    let texts = [&*port, &*port, &*seconds];
+    assert_eq!(outcome(&again(&requires(PORT), &texts), &texts), "409");
     let links = |label| {
         format!(
             "ibi {{rep a.br/b/2009/02.16.17.46}} ibi.metadata {{rep {label}}} \
                  url.metadata http://N/m state.metadata Original"
         )
     };
-    let wanted = crate::federation::wanted(":");
-    assert_eq!(outcome(&wanted, &[&links(PORT), &links(SECONDS)]), "0 /m :", "of what is related, too");
-    assert_eq!(outcome(&wanted, &[&links(PORT), &links(PORT)]), "0 /m : and an alert");
+    let query = crate::federation::query(":");
+    assert_eq!(outcome(&query, &[&links(PORT), &links(SECONDS)]), "0 /m :", "of what is related, too");
+    assert_eq!(outcome(&query, &[&links(PORT), &links(PORT)]), "0 /m : and an alert");
 }
 
 #[test]

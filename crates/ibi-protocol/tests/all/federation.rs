@@ -1,91 +1,105 @@
-//! Archives as they are on a test's paper: what each of them says to a question.
+//! Scripted Archives: the answer of each to a query.
 
+use ibi_id::Label;
 use ibi_protocol::analysis::{
-    Answer, ArchiveId, AskAgain, Asked, Decision, Found, Said, Wanted, Why, check, decide,
+    AnswerExpectation, ArchiveId, ArchiveReply, FollowUpQuery, FoundUrl, RequeryReason, RoundAnswer,
+    RoundDecision, RoundQuery, check, decide,
 };
-use ibi_protocol::{Limits, Pairs, Verbs};
+use ibi_protocol::{Pairs, PairsLimits, Verbs};
 
 /// The item of most tests.
 pub(crate) const ITEM: &str = "a.br/b/2009/02.16.17.46";
-/// Others.
+/// Further items.
 pub(crate) const SECOND: &str = "a.br/b/2010/02.16.17.46";
 pub(crate) const THIRD: &str = "a.br/b/2011/02.16.17.46";
 
-/// Somebody who wants this much of the item.
-pub(crate) fn wanted(modifiers: &str) -> Wanted {
+/// A query for the item with these modifiers.
+pub(crate) fn query(modifiers: &str) -> RoundQuery {
     let relation = ibi_protocol::Relation::from_modifiers(modifiers).unwrap();
-    Wanted { verbs: Verbs::from(relation), ..Wanted::new(ITEM.parse().unwrap()) }
+    RoundQuery { verbs: Verbs::from(relation), ..RoundQuery::new(ITEM.parse().unwrap()) }
 }
 
-/// What the Archive of that number says, its own pairs being added: `N` in the text is its host. Nothing is an empty
-/// answer, `...` is one that may still come, `-` one that failed.
-pub(crate) fn answer(number: u64, text: &str, wanted: &Wanted) -> Answer {
+/// The answer of the Archive with this number, with its own pairs added; `N` in the text is its
+/// host. An empty text is an empty answer, `...` an outstanding one, `-` a failed one.
+pub(crate) fn answer(number: u64, text: &str, query: &RoundQuery) -> RoundAnswer {
     let archive = ArchiveId(number);
-    let said = match text {
-        "..." => Said::Waiting,
-        "-" => Said::Failed("it is off line".to_owned()),
-        "" => Said::Nothing,
+    let service = format!("n{number}.br/archive/2001/01.01.01.01").parse::<Label>().unwrap();
+    let reply = match text {
+        "..." => ArchiveReply::Waiting { has_own_prefix: query.label.shares_prefix(&service) == Some(true) },
+        "-" => ArchiveReply::Failed("it is offline".to_owned()),
+        "" => ArchiveReply::Nothing,
         _ => {
-            let service = format!("n{number}.br/archive/2001/01.01.01.01");
             let host = format!("archive.n{number}.br");
             let ibi = if text.starts_with("ibi ") {
                 String::new()
             } else {
-                format!("ibi {{rep {}}} ", wanted.label)
+                format!("ibi {{rep {}}} ", query.label)
             };
             let text = format!(
                 "{ibi}{} ibi.archiveservice {{rep {service}}}",
                 text.replace("//N", &format!("//{host}"))
             );
-            let pairs = Pairs::read(text.as_bytes(), &Limits::default()).unwrap();
-            let (service, hosts) = (service.parse().unwrap(), [host]);
-            let asked =
-                Asked { label: &wanted.label, verbs: &wanted.verbs, service: &service, hosts: &hosts };
-            Said::from(check(&pairs, &asked))
+            let pairs = Pairs::read(text.as_bytes(), &PairsLimits::default()).unwrap();
+            let hosts = [host];
+            let expected = AnswerExpectation {
+                label: &query.label,
+                verbs: &query.verbs,
+                service: &service,
+                hosts: &hosts,
+            };
+            ArchiveReply::from(check(&pairs, &expected))
         }
     };
-    if let Said::Failed(why) = &said
+    if let ArchiveReply::Failed(why) = &reply
         && text != "-"
     {
         panic!("{text}: {why}");
     }
-    Answer { archive, said }
+    RoundAnswer { archive, said: reply }
 }
 
-/// What follows if the Archives 0, 1, … say this, in that order.
-pub(crate) fn decided(wanted: &Wanted, said: &[&str]) -> Decision {
-    let answers: Vec<Answer> = (0..).zip(said).map(|(number, text)| answer(number, text, wanted)).collect();
-    decide(&answers, wanted)
+/// The decision if the Archives 0, 1, … give these answers, in this order.
+pub(crate) fn decided(query: &RoundQuery, texts: &[&str]) -> RoundDecision {
+    let answers: Vec<RoundAnswer> =
+        (0..).zip(texts).map(|(number, text)| answer(number, text, query)).collect();
+    decide(&answers, query)
 }
 
-/// The same in few words, for tables.
-pub(crate) fn outcome(wanted: &Wanted, said: &[&str]) -> String {
-    match decided(wanted, said) {
-        Decision::Found(found) => {
-            let Found { archive, url, relation, suspects, .. } = *found;
+/// The decision in short form, for tables.
+pub(crate) fn outcome(query: &RoundQuery, texts: &[&str]) -> String {
+    match decided(query, texts) {
+        RoundDecision::Found(found) => {
+            let FoundUrl { archive, url, relation, suspects, .. } = *found;
             let path = url.split_once(".br").unwrap().1;
             let alert = if suspects.is_empty() { "" } else { "and an alert" };
             let words = [&archive.0.to_string(), path, &relation.modifiers(), alert].map(str::to_owned);
             words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
         }
-        Decision::AskAgain(again) => {
-            let AskAgain { question, why, .. } = *again;
+        RoundDecision::AskAgain(again) => {
+            let FollowUpQuery { question, why, .. } = *again;
             let why = match why {
-                Why::Leading(part) => format!("leading {}", part.modifiers()),
-                Why::NextBest(_) => "next best".to_owned(),
+                RequeryReason::Leading(part) => format!("leading {}", part.modifiers()),
+                RequeryReason::NextBest(_) => "next best".to_owned(),
                 other => format!("{other:?}"),
             };
             format!("ask {}{}: {why}", question.label, question.verbs.relation.modifiers())
         }
-        Decision::Wait => "wait".to_owned(),
+        RoundDecision::Wait => "wait".to_owned(),
         other => format!("{}", other.status().unwrap()),
     }
 }
 
-/// The same once more, after the decision to ask again.
-pub(crate) fn again(wanted: &Wanted, said: &[&str]) -> Wanted {
-    match decided(wanted, said) {
-        Decision::AskAgain(again) => wanted.next(&again),
+/// The next query, after the decision to ask again.
+pub(crate) fn again(query: &RoundQuery, texts: &[&str]) -> RoundQuery {
+    match decided(query, texts) {
+        RoundDecision::AskAgain(again) => query.next(&again),
         other => panic!("{other:?}"),
     }
+}
+
+/// The next query, after all were queried for the Original and none claims it.
+pub(crate) fn undecided(query: &RoundQuery, texts: &[&str]) -> RoundQuery {
+    let who = again(query, texts);
+    assert_eq!(outcome(query, texts), format!("ask {}: WhoDecides", query.label));
+    again(&who, &["state Copy url http://N/copy"])
 }

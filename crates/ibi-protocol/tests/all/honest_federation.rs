@@ -1,28 +1,29 @@
-//! 2.4 and 4.2: editions and translations spread over Archives that tell what they know, some of
-//! them behind. Whatever the order in which they answer, a client is led where the links lead.
+//! 2.4 and 4.2: editions and translations spread over honest Archives, some of them outdated. A
+//! client is sent where the links lead, in whatever order the Archives answer.
 
 use ibi_protocol::analysis::{
-    AcceptedLanguages, Answer, ArchiveId, Asked, Decision, Found, Said, Wanted, check, decide,
+    AcceptedLanguages, AnswerExpectation, ArchiveId, ArchiveReply, FoundUrl, RoundAnswer, RoundDecision,
+    RoundQuery, check, decide,
 };
-use ibi_protocol::{Language, Limits, Pairs, Relation, Verbs};
+use ibi_protocol::{Language, Pairs, PairsLimits, Relation, Verbs};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 const ARCHIVES: usize = 3;
 const LANGUAGES: [&str; 4] = ["pt", "en", "fr", "it"];
 
-/// What one Archive has of an item.
+/// What one Archive holds of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Has {
     Nothing,
     Original,
     Copy,
-    /// A copy from before there was a next edition, or a translation.
+    /// A Copy from before the next edition or a translation existed.
     StaleCopy,
     Removed,
 }
 
-/// An item, and what each Archive has of it.
+/// An item, by what each Archive holds of it.
 #[derive(Debug, Clone)]
 struct Held([Has; ARCHIVES]);
 
@@ -42,13 +43,13 @@ fn held() -> impl Strategy<Value = Held> {
     )
 }
 
-/// Editions, and translations of each in these languages.
+/// Editions, and translations in these languages.
 #[derive(Debug, Clone)]
 struct World {
     editions: Vec<Held>,
     translations: Vec<(Language, Held)>,
-    /// Whether an Archive that goes beyond what it holds names the first edition that it does not
-    /// hold, or the next.
+    /// Whether an Archive that follows links beyond its holdings names the first edition that it
+    /// does not hold, or the next one.
     names_first_unheld: bool,
 }
 
@@ -65,12 +66,12 @@ impl World {
         self.editions[edition].0[archive] == Has::StaleCopy
     }
 
-    /// The next edition, as an Archive knows it.
+    /// The next edition, as known to an Archive.
     fn next(&self, archive: usize, edition: usize) -> Option<usize> {
         (edition + 1 < self.editions.len() && !self.is_stale(archive, edition)).then_some(edition + 1)
     }
 
-    /// The answer of an Archive: what 2.4 has it say.
+    /// The answer of an Archive by 2.4.
     fn answer(&self, archive: usize, asked: &str, verbs: &Verbs) -> String {
         let host = format!("archive.n{archive}.br");
         let state = |has: Has| if has == Has::Original { "Original" } else { "Copy" };
@@ -114,7 +115,7 @@ impl World {
                 let has = self.editions[end].0[archive];
                 let translates = modifiers.ends_with('+');
                 if has != Has::Removed {
-                    // An item whose language is not said is its own translation.
+                    // An item without a stated language is its own translation.
                     let relation = if translates { ".lastedition.translation" } else { ".lastedition" };
                     text += &url(relation, &label(end), has);
                 }
@@ -143,24 +144,26 @@ impl World {
         text
     }
 
-    /// Resolves; the Archives of each round answer in the order that `chance` says.
-    fn resolve(&self, mut wanted: Wanted, mut chance: u64) -> Decision {
+    /// Resolves a query. In each round the Archives answer in the order given by `seed`.
+    fn resolve(&self, mut wanted: RoundQuery, mut seed: u64) -> RoundDecision {
         loop {
             let mut left: Vec<usize> = (0..ARCHIVES).collect();
-            let mut answers: Vec<Answer> = Vec::new();
+            let mut answers: Vec<RoundAnswer> = Vec::new();
             let decision = loop {
                 if let Some(waiting) = left.first() {
-                    let at = (chance % left.len() as u64) as usize;
-                    // Whatever the order, the grace may be over before anybody else answers.
-                    wanted.grace_over = chance & 64 != 0;
-                    chance = chance
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1_442_695_040_888_963_407)
-                        >> 1;
+                    let at = (seed % left.len() as u64) as usize;
+                    // The grace period may end before any other answer.
+                    wanted.grace_over = seed & 64 != 0;
+                    seed =
+                        seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+                            >> 1;
                     let mut so_far = answers.clone();
-                    so_far.push(Answer { archive: ArchiveId(*waiting as u64), said: Said::Waiting });
+                    so_far.push(RoundAnswer {
+                        archive: ArchiveId(*waiting as u64),
+                        said: ArchiveReply::Waiting { has_own_prefix: seed & 32 != 0 },
+                    });
                     match decide(&so_far, &wanted) {
-                        Decision::Wait => answers.push(self.said(left.remove(at), &wanted)),
+                        RoundDecision::Wait => answers.push(self.said(left.remove(at), &wanted)),
                         decision => break decision,
                     }
                 } else {
@@ -168,62 +171,63 @@ impl World {
                 }
             };
             match decision {
-                Decision::AskAgain(again) => wanted = wanted.next(&again),
+                RoundDecision::AskAgain(again) => wanted = wanted.next(&again),
                 decision => return decision,
             }
         }
     }
 
-    fn said(&self, archive: usize, wanted: &Wanted) -> Answer {
+    fn said(&self, archive: usize, wanted: &RoundQuery) -> RoundAnswer {
         let text = self.answer(archive, wanted.label.spelling(), &wanted.verbs);
         let service = format!("n{archive}.br/archive/2001/01.01.01.01");
         let said = if text.is_empty() {
-            Said::Nothing
+            ArchiveReply::Nothing
         } else {
             let text = format!("ibi {{rep {}}} ibi.archiveservice {{rep {service}}} {text}", wanted.label);
-            let pairs = Pairs::read(text.as_bytes(), &Limits::default()).unwrap();
+            let pairs = Pairs::read(text.as_bytes(), &PairsLimits::default()).unwrap();
             let (service, hosts) = (service.parse().unwrap(), [format!("archive.n{archive}.br")]);
             let (label, verbs) = (&wanted.label, &wanted.verbs);
-            Said::from(check(&pairs, &Asked { label, verbs, service: &service, hosts: &hosts }))
+            ArchiveReply::from(check(
+                &pairs,
+                &AnswerExpectation { label, verbs, service: &service, hosts: &hosts },
+            ))
         };
-        Answer { archive: ArchiveId(archive as u64), said }
+        RoundAnswer { archive: ArchiveId(archive as u64), said }
     }
 }
 
-fn wanted(item: &str, modifiers: &str, header: &str) -> Wanted {
-    Wanted {
+fn wanted(item: &str, modifiers: &str, header: &str) -> RoundQuery {
+    RoundQuery {
         verbs: Verbs::from(Relation::from_modifiers(modifiers).unwrap()),
         languages: AcceptedLanguages::parse(header),
-        ..Wanted::new(item.parse().unwrap())
+        ..RoundQuery::new(item.parse().unwrap())
     }
 }
 
-fn path(found: &Found) -> &str {
+fn path(found: &FoundUrl) -> &str {
     found.url.split_once(".br/").unwrap().1
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// 2.4: no copy, however far behind, and no removed edition in the middle changes what `!`
-    /// leads to.
+    /// 2.4: no outdated Copy and no removed edition in the middle changes what `!` leads to.
     #[test]
     fn clause_2_4_the_last_edition_wherever_it_lives(
         editions in prop::collection::vec(held(), 1..12),
         names_first_unheld in any::<bool>(),
-        chance in any::<u64>(),
+        seed in any::<u64>(),
     ) {
         let world = World { editions, translations: Vec::new(), names_first_unheld };
         let last = world.editions.len() - 1;
-        match world.resolve(wanted(&label(0), "!", ""), chance) {
-            Decision::Found(found) => prop_assert_eq!(path(&found), label(last)),
-            Decision::Deleted { living, .. } => {
+        match world.resolve(wanted(&label(0), "!", ""), seed) {
+            RoundDecision::Found(found) => prop_assert_eq!(path(&found), label(last)),
+            RoundDecision::Deleted { living, .. } => {
                 prop_assert!(!world.editions[last].is_live());
                 let living = living.map(|living| living.label.to_string());
                 let expected = (0..last).rev().find(|edition| world.editions[*edition].is_live());
-                // Where copies are behind, or live though their own Archive removed them, or
-                // Archives name the first edition that they do not hold, links may not tell of all:
-                // then it is one that lives.
+                // With outdated Copies, Copies of removed items, or Archives that skip editions,
+                // links may not reach every edition; the result is then any existing edition.
                 let is_plain = world.editions.iter().all(|held| {
                     !held.0.contains(&Has::StaleCopy) && (!held.0.contains(&Has::Removed) || !held.is_live())
                 });
@@ -242,15 +246,15 @@ proptest! {
         }
     }
 
-    /// 4.2 step 6: the best language that lives, wherever that is; if none does, the item itself.
+    /// 4.2 step 6: the best available language, wherever it is; otherwise the item itself.
     #[test]
     fn clause_4_2_6_the_best_translation_wherever_it_lives(
         item in held(),
         translations in prop::collection::vec(held(), 0..5),
         header in select(vec!["pt", "pt,en;q=0.5", "it;q=0.2,fr;q=0.9,pt;q=0.4", "de,en;q=0.1"]),
-        chance in any::<u64>(),
+        seed in any::<u64>(),
     ) {
-        // A stale copy alone knows of no translation.
+        // An outdated Copy alone knows no translation.
         prop_assume!(item.0.contains(&Has::Original));
         let languages = LANGUAGES.iter().map(|language| language.parse().unwrap());
         let translations: Vec<(Language, Held)> = languages.zip(translations).collect();
@@ -260,19 +264,19 @@ proptest! {
         let best = accepted.choose(live.clone().map(|(_, (language, _))| *language));
         let expected = best.and_then(|best| live.clone().find(|(_, (language, _))| *language == best));
         let expected = expected.map_or_else(|| label(0), |(at, _)| translation_label(at));
-        // All answer within the grace here: who does not is not waited for.
+        // All answer within the grace period here; later answers would not be awaited.
         let mut all = wanted(&label(0), "+", header);
         let decision = loop {
-            let answers: Vec<Answer> = (0..ARCHIVES)
-                .map(|archive| world.said((archive + chance as usize % ARCHIVES) % ARCHIVES, &all))
+            let answers: Vec<RoundAnswer> = (0..ARCHIVES)
+                .map(|archive| world.said((archive + seed as usize % ARCHIVES) % ARCHIVES, &all))
                 .collect();
             match decide(&answers, &all) {
-                Decision::AskAgain(again) => all = all.next(&again),
+                RoundDecision::AskAgain(again) => all = all.next(&again),
                 decision => break decision,
             }
         };
         match decision {
-            Decision::Found(found) => prop_assert_eq!(path(&found), expected),
+            RoundDecision::Found(found) => prop_assert_eq!(path(&found), expected),
             other => prop_assert!(false, "{:?}", other),
         }
     }
@@ -281,7 +285,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// 2.4: both composed, `!+`: the best translation of the last edition, wherever both live.
+    /// 2.4: both combined, `!+`: the best translation of the last edition, wherever both are.
     #[test]
     fn clause_2_4_a_translation_of_the_last_edition(
         editions in prop::collection::vec(held(), 1..8),
@@ -302,20 +306,20 @@ proptest! {
         let mut all = wanted(&label(0), "!+", header);
         let decision = loop {
             let said = |at| world.said((at + turn) % ARCHIVES, &all);
-            let answers: Vec<Answer> = (0..ARCHIVES).map(said).collect();
+            let answers: Vec<RoundAnswer> = (0..ARCHIVES).map(said).collect();
             match decide(&answers, &all) {
-                Decision::AskAgain(again) => all = all.next(&again),
+                RoundDecision::AskAgain(again) => all = all.next(&again),
                 decision => break decision,
             }
         };
         match decision {
-            Decision::Found(found) => prop_assert_eq!(path(&found), expected),
+            RoundDecision::Found(found) => prop_assert_eq!(path(&found), expected),
             other => prop_assert!(false, "{:?}", other),
         }
     }
 }
 
-/// 4.2 step 5: 30 editions, in turn in one Archive and in another.
+/// 4.2 step 5: 30 editions, alternating between two Archives.
 #[test]
 fn clause_4_2_5_a_chain_of_30_editions_over_two_archives() {
     let held = |edition: usize| {
@@ -325,14 +329,14 @@ fn clause_4_2_5_a_chain_of_30_editions_over_two_archives() {
     };
     let editions = (0..30).map(held).collect();
     let world = World { editions, translations: Vec::new(), names_first_unheld: false };
-    let Decision::Found(found) = world.resolve(wanted(&label(0), "!", ""), 7) else { panic!() };
+    let RoundDecision::Found(found) = world.resolve(wanted(&label(0), "!", ""), 7) else { panic!() };
     assert_eq!(path(&found), label(29));
 }
 
-/// 2.4: two copies are behind, and lead to the fourth edition on two ways; the fifth is removed.
-/// Whichever way is tried first, the fourth is not given in its place.
+/// 2.4: two outdated Copies lead to the fourth edition on two paths; the fifth is removed. The
+/// fourth is not returned in its place, whichever path is tried first.
 #[test]
-fn clause_2_4_a_copy_on_a_second_way_is_not_given_for_a_removed_edition() {
+fn clause_2_4_a_copy_on_a_second_path_does_not_replace_a_removed_edition() {
     use Has::{Copy, Nothing, Original, Removed, StaleCopy};
     let editions = vec![
         Held([Copy, Original, Nothing]),
@@ -342,9 +346,9 @@ fn clause_2_4_a_copy_on_a_second_way_is_not_given_for_a_removed_edition() {
         Held([Nothing, Nothing, Removed]),
     ];
     let world = World { editions, translations: Vec::new(), names_first_unheld: false };
-    for chance in (0..200).map(|number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) {
-        let decision = world.resolve(wanted(&label(0), "!", ""), chance);
-        let Decision::Deleted { living, .. } = decision else { panic!("{chance}: {decision:?}") };
-        assert_eq!(living.map(|living| living.label.to_string()), Some(label(3)), "{chance}");
+    for seed in (0..200).map(|number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) {
+        let decision = world.resolve(wanted(&label(0), "!", ""), seed);
+        let RoundDecision::Deleted { living, .. } = decision else { panic!("{seed}: {decision:?}") };
+        assert_eq!(living.map(|living| living.label.to_string()), Some(label(3)), "{seed}");
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the protocol: the norm's examples, one test a clause, and properties.
+//! Tests of the protocol: the standard's examples, one test per clause, and properties.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -15,6 +15,7 @@ mod clauses_of_translations;
 mod conversations;
 mod federation;
 mod honest_federation;
+mod lying_archive;
 mod properties;
 mod properties_of_resolution;
 mod vectors;

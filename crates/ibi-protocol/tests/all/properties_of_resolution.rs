@@ -1,9 +1,10 @@
-//! What holds for all persistent URLs and for whatever Archives say.
+//! Properties of all persistent URLs and of any answers of Archives.
 
 use ibi_protocol::analysis::{
-    AcceptedLanguages, Answer, ArchiveId, Asked, Decision, Offered, Question, Said, Wanted, check, decide,
+    AcceptedLanguages, AnswerExpectation, AnswerOffer, ArchiveId, ArchiveReply, CheckedAnswer, ItemQuery,
+    RoundAnswer, RoundDecision, RoundQuery, check, decide,
 };
-use ibi_protocol::{FilePath, Limits, Pairs, PersistentUrl, Place, Relation, State, Verbs};
+use ibi_protocol::{FilePath, Pairs, PairsLimits, PersistentUrl, Relation, State, UrlPart, Verbs};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -27,7 +28,7 @@ const RELATIONS: [&str; 16] = [
     "+(en):+(pt)",
 ];
 
-/// Paths near the grammar, and anything.
+/// Paths near the grammar, and arbitrary texts.
 fn path() -> impl Strategy<Value = String> {
     let before = select(vec!["", "rep/", "ibi:", "goto-/", "upn:x-1:", "upn:x:/", "upn%3Ax%3A", "x/"]);
     let label = select(vec![
@@ -57,7 +58,7 @@ fn query() -> impl Strategy<Value = Option<String>> {
     prop::option::of(prop_oneof![pairs, Just("?".to_owned()), "\\PC{0,30}"])
 }
 
-/// What an Archive says: its number is in the host of its URLs.
+/// An Archive's answer; its number is in the host of its URLs.
 fn said() -> impl Strategy<Value = Option<String>> {
     let offer =
         (select(RELATIONS.to_vec()), select(ITEMS.to_vec()), 0_u8..8).prop_map(|(relation, item, has)| {
@@ -96,19 +97,19 @@ fn said() -> impl Strategy<Value = Option<String>> {
     ]
 }
 
-fn wanted() -> impl Strategy<Value = Wanted> {
+fn wanted() -> impl Strategy<Value = RoundQuery> {
     let asked = prop::collection::vec((select(ITEMS.to_vec()), select(RELATIONS.to_vec())), 0..3);
     let header = select(vec!["", "pt", "en;q=0.5,pt-BR", "fr"]);
-    let modifiers = prop_oneof![select(RELATIONS.to_vec()), select(Relation::ALL.to_vec())];
+    let modifiers = prop_oneof![select(RELATIONS.to_vec()), select(Relation::ALL_COMPOSITIONS.to_vec())];
     (select(ITEMS.to_vec()), modifiers, any::<[bool; 3]>(), header, asked, 1_u32..40).prop_map(
         |(item, modifiers, [original, file, grace_over], header, asked, round)| {
             let verbs = |modifiers: &str| Verbs::from(Relation::from_modifiers(modifiers).unwrap());
-            let question = |(label, modifiers): (&str, &str)| Question {
+            let question = |(label, modifiers): (&str, &str)| ItemQuery {
                 label: label.parse().unwrap(),
                 verbs: verbs(modifiers),
                 file: None,
             };
-            Wanted {
+            RoundQuery {
                 verbs: verbs(modifiers),
                 original,
                 file: if file { FilePath::new(b"a").unwrap() } else { None },
@@ -116,46 +117,50 @@ fn wanted() -> impl Strategy<Value = Wanted> {
                 asked: asked.into_iter().map(question).collect(),
                 round,
                 grace_over,
-                ..Wanted::new(item.parse().unwrap())
+                ..RoundQuery::new(item.parse().unwrap())
             }
         },
     )
 }
 
-fn answers(said: &[Option<String>], wanted: &Wanted) -> Vec<Answer> {
+fn is_waiting(answer: &RoundAnswer) -> bool {
+    matches!(answer.said, ArchiveReply::Waiting { .. })
+}
+
+fn answers(said: &[Option<String>], wanted: &RoundQuery) -> Vec<RoundAnswer> {
     let read = |(number, text): (u64, &Option<String>)| {
         let service = format!("n{number}.br/archive/2001/01.01.01.01");
         let hosts = [format!("archive.n{number}.br")];
         let said = match text.as_deref() {
-            None => Said::Waiting,
-            Some("") => Said::Nothing,
+            None => ArchiveReply::Waiting { has_own_prefix: number % 2 == 0 },
+            Some("") => ArchiveReply::Nothing,
             Some(text) => {
                 let text = text.replace("//N", &format!("//{}", hosts[0]));
                 let text =
                     format!("ibi {{rep {}}} ibi.archiveservice {{rep {service}}} {text}", wanted.label);
-                match Pairs::read(text.as_bytes(), &Limits::default()) {
-                    Err(error) => Said::Failed(error.to_string()),
+                match Pairs::read(text.as_bytes(), &PairsLimits::default()) {
+                    Err(error) => ArchiveReply::Failed(error.to_string()),
                     Ok(pairs) => {
                         let service = service.parse().unwrap();
-                        let asked = Asked {
+                        let asked = AnswerExpectation {
                             label: &wanted.label,
                             verbs: &wanted.verbs,
                             service: &service,
                             hosts: &hosts,
                         };
-                        Said::from(check(&pairs, &asked))
+                        ArchiveReply::from(check(&pairs, &asked))
                     }
                 }
             }
         };
-        Answer { archive: ArchiveId(number), said }
+        RoundAnswer { archive: ArchiveId(number), said }
     };
     (0..).zip(said).map(read).collect()
 }
 
-fn offers(answers: &[Answer]) -> impl Iterator<Item = (ArchiveId, &ibi_protocol::analysis::Offer)> {
+fn offers(answers: &[RoundAnswer]) -> impl Iterator<Item = (ArchiveId, &AnswerOffer)> {
     answers.iter().flat_map(|answer| match &answer.said {
-        Said::Offered(Offered::Live(live)) => {
+        ArchiveReply::Offered(CheckedAnswer::Live(live)) => {
             live.offers.iter().map(|offer| (answer.archive, offer)).collect()
         }
         _ => Vec::new(),
@@ -164,7 +169,7 @@ fn offers(answers: &[Answer]) -> impl Iterator<Item = (ArchiveId, &ibi_protocol:
 
 proptest! {
     #[test]
-    fn any_url_is_read_as_it_is_written_or_an_error_says_where(path in path(), query in query()) {
+    fn any_url_round_trips_or_fails_with_a_position(path in path(), query in query()) {
         match PersistentUrl::parse(&path, query.as_deref()) {
             Ok(url) => {
                 let written = url.to_string();
@@ -179,7 +184,7 @@ proptest! {
             }
             Err(error) => {
                 let (place, at) = error.position();
-                let length = if place == Place::Path { path.len() } else { query.map_or(0, |query| query.len()) };
+                let length = if place == UrlPart::Path { path.len() } else { query.map_or(0, |query| query.len()) };
                 prop_assert!(at <= length, "{error}");
                 prop_assert!(error.to_string().contains(&format!("at byte {at} of the ")), "{error}");
             }
@@ -187,61 +192,66 @@ proptest! {
     }
 
     #[test]
-    fn a_client_is_sent_only_where_an_archive_said(said in prop::collection::vec(said(), 0..5), wanted in wanted()) {
+    fn a_client_is_sent_only_to_an_offered_url(said in prop::collection::vec(said(), 0..5), wanted in wanted()) {
         let answers = answers(&said, &wanted);
         match decide(&answers, &wanted) {
-            Decision::Found(found) => {
-                let offered = |(archive, offer): (ArchiveId, &ibi_protocol::analysis::Offer)| {
+            RoundDecision::Found(found) => {
+                let offered = |(archive, offer): (ArchiveId, &AnswerOffer)| {
                     archive == found.archive && offer.url.as_ref() == Some(&found.url) && offer.relation == found.relation
                 };
                 prop_assert!(offers(&answers).any(offered));
-                prop_assert!(wanted.verbs.relation.takes(&found.relation));
+                prop_assert!(wanted.verbs.relation.accepts(&found.relation));
                 if wanted.original {
                     prop_assert_eq!(found.state, Some(State::Original));
-                    prop_assert!(!answers.iter().any(|answer| answer.said == Said::Waiting));
+                    prop_assert!(!answers.iter().any(is_waiting));
                     let claims = offers(&answers).filter(|(archive, offer)| {
                         let is_same = match (&offer.ibi, &found.ibi) {
-                            (Some(a), Some(b)) => a.labels().iter().any(|label| b.hold(label)),
+                            (Some(a), Some(b)) => a.labels().iter().any(|label| b.contains(label)),
                             _ => offer.relation == found.relation,
                         };
                         *archive != found.archive && offer.state == Some(State::Original)
-                            && wanted.verbs.relation.takes(&offer.relation) && is_same
+                            && wanted.verbs.relation.accepts(&offer.relation) && is_same
                     });
                     prop_assert_eq!(claims.count(), 0, "exactly one claim");
                 }
             }
-            Decision::AskAgain(again) => {
+            RoundDecision::AskAgain(again) => {
                 let next = wanted.next(&again);
                 let repeats = next.asked.contains(&again.question);
                 prop_assert!(!repeats || next.asked == wanted.asked, "only claims are asked again");
-                prop_assert!(next.round <= 32);
+                prop_assert!(next.round <= wanted.round.max(32));
             }
-            Decision::NotFound(_) | Decision::Incomplete { .. } | Decision::Cycle { why: ibi_protocol::analysis::Endless::Repeats, .. } => {
-                prop_assert!(!answers.iter().any(|answer| answer.said == Said::Waiting));
+            RoundDecision::NotFound(_) | RoundDecision::Incomplete { .. } | RoundDecision::Cycle { why: ibi_protocol::analysis::CycleReason::Repeats, .. } => {
+                prop_assert!(!answers.iter().any(is_waiting));
             }
-            Decision::Wait => prop_assert!(answers.iter().any(|answer| answer.said == Said::Waiting)),
-            Decision::Alert(suspects) => prop_assert!(wanted.original && suspects.iter().all(|s| s.claims.len() > 1 && s.counts)),
-            Decision::Cycle { .. } => prop_assert!(wanted.round >= 32),
-            Decision::Deleted { tombstones, .. } => prop_assert!(!tombstones.is_empty() && offers(&answers).count() == 0),
-            Decision::Ambiguous(items) => prop_assert!(items.len() > 1),
-            Decision::Reserved(item) => prop_assert!(!item.labels().is_empty()),
+            RoundDecision::Wait => prop_assert!(answers.iter().any(is_waiting)),
+            RoundDecision::Alert(suspects) => prop_assert!(wanted.original && suspects.iter().all(|s| s.claims.len() > 1 && s.counts)),
+            RoundDecision::Cycle { .. } => prop_assert!(wanted.round >= 32),
+            RoundDecision::Deleted { tombstones, .. } => {
+                prop_assert!(!tombstones.is_empty());
+                // Who only knows of the item itself does not hold it.
+                let has_it = |offer: &AnswerOffer| offer.relation.is_empty() && offer.url.is_some();
+                prop_assert!(offers(&answers).all(|(_, offer)| wanted.verbs.is_empty() && !has_it(offer)));
+            }
+            RoundDecision::Ambiguous(items) => prop_assert!(items.len() > 1),
+            RoundDecision::Reserved(item) => prop_assert!(!item.labels().is_empty()),
         }
     }
 
     #[test]
-    fn every_resolution_ends(said in prop::collection::vec(prop::collection::vec(said(), 1..4), 33), wanted in wanted()) {
-        let mut wanted = Wanted { round: 1, asked: Vec::new(), ..wanted };
+    fn every_resolution_terminates(said in prop::collection::vec(prop::collection::vec(said(), 1..4), 97), wanted in wanted()) {
+        let mut wanted = RoundQuery { round: 1, asked: Vec::new(), ..wanted };
         for said in &said {
-            // Nobody waits for ever.
+            // No Archive stays outstanding forever.
             let said: Vec<Option<String>> = said.iter().map(|text| Some(text.clone().unwrap_or_default())).collect();
             match decide(&answers(&said, &wanted), &wanted) {
-                Decision::AskAgain(again) => wanted = wanted.next(&again),
+                RoundDecision::AskAgain(again) => wanted = wanted.next(&again),
                 other => {
                     prop_assert!(other.status().is_some());
                     return Ok(());
                 }
             }
         }
-        prop_assert!(false, "more than 32 rounds");
+        prop_assert!(false, "more than 32 rounds, each with the question who decides");
     }
 }

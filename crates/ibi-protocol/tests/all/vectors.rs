@@ -1,7 +1,8 @@
-//! The norm's examples and conversations, frozen under `tests/vectors/`.
+//! The standard's examples and conversations, frozen under `tests/vectors/`.
 
 use ibi_protocol::{
-    Acknowledgment, Limits, Pairs, Request, SentUrl, State, UrlRequest, Verbs, answer, message::Registration,
+    Acknowledgment, Pairs, PairsLimits, SentUrl, State, UrlRequest, Verbs, WireRequest, answer,
+    message::WireRegistration,
 };
 use serde_json::Value as Json;
 
@@ -17,7 +18,7 @@ pub(crate) fn of_conversations() -> Json {
     vectors(include_str!("../vectors/conversations.json"))
 }
 
-/// A list as the vectors have it: `[[name, word | [word, …]], …]`.
+/// A list in the format of the vectors: `[[name, word | [word, …]], …]`.
 pub(crate) fn pairs(list: &Json) -> Pairs {
     let mut pairs = Pairs::new();
     for pair in list.as_array().unwrap() {
@@ -35,7 +36,7 @@ pub(crate) fn pairs(list: &Json) -> Pairs {
 }
 
 fn read(text: &str) -> Pairs {
-    Pairs::read(text.as_bytes(), &Limits::default()).unwrap()
+    Pairs::read(text.as_bytes(), &PairsLimits::default()).unwrap()
 }
 
 fn query(url: &Json) -> &str {
@@ -102,8 +103,8 @@ fn section_8_requests_are_written_byte_for_byte() {
     ] {
         let request =
             UrlRequest { client: client.clone(), ibi: ibi.to_owned(), file: None, verbs, wants_all: false };
-        assert_eq!(Request::Url(request.clone()).to_query(), query(url));
-        let Request::Url(found) = Request::parse(query(url)).unwrap() else { panic!() };
+        assert_eq!(WireRequest::Url(request.clone()).to_query(), query(url));
+        let WireRequest::Url(found) = WireRequest::parse(query(url)).unwrap() else { panic!() };
         assert_eq!(found, request);
     }
 }
@@ -131,11 +132,11 @@ fn section_8_acknowledgments_are_written_but_for_d25() {
         let mut names: Vec<&str> = given.as_object().unwrap().keys().map(String::as_str).collect();
         names.sort_unstable();
         let wanted: Vec<String> = names.iter().map(|name| format!("{name}={}", encoded(name))).collect();
-        let query = Request::Acknowledgment(acknowledgment.clone()).to_query();
+        let query = WireRequest::Acknowledgment(acknowledgment.clone()).to_query();
         assert_eq!(query, wanted.join("&"));
-        let Request::Acknowledgment(found) = Request::parse(&query).unwrap() else { panic!() };
+        let WireRequest::Acknowledgment(found) = WireRequest::parse(&query).unwrap() else { panic!() };
         assert_eq!(found, acknowledgment);
-        assert!(found.url.is(text("url")) && found.persistent.is(text("url.persistent")));
+        assert!(found.url.matches_url(text("url")) && found.persistent.matches_url(text("url.persistent")));
         assert_eq!(found.url.decoded(), text("url"));
     }
 }
@@ -149,9 +150,9 @@ fn example_6_9_is_read_with_its_url_not_encoded_and_without_state() {
          sid.inpe.br/mtc-m19/2013/09.04.12.27.57%20ibip%208JMKD3MGP7W/3EPGUE5&url={url}&url.persistent=\
          http://mtc-m16d.sid.inpe.br:80/8JMKD3MGP7W/3EPGUE5&urlkey=1424636122-5331490054869684"
     );
-    let Request::Acknowledgment(found) = Request::parse(&query).unwrap() else { panic!() };
+    let WireRequest::Acknowledgment(found) = WireRequest::parse(&query).unwrap() else { panic!() };
     assert_eq!(found.state, None);
-    assert!(found.url.is(url) && !found.url.is(&url.replace("%20", "+")));
+    assert!(found.url.matches_url(url) && !found.url.matches_url(&url.replace("%20", "+")));
     assert_eq!(found.ibi.unwrap().labels().len(), 2);
 }
 
@@ -159,18 +160,18 @@ fn example_6_9_is_read_with_its_url_not_encoded_and_without_state() {
 fn the_inclusion_is_read_and_written_byte_for_byte() {
     let vectors = of_conversations();
     let text = query(&vectors["inclusion"]["request"]);
-    let request = Request::parse(text).unwrap();
+    let request = WireRequest::parse(text).unwrap();
     assert_eq!(request.to_query(), text);
-    let Request::Inclusion(found) = request else { panic!() };
-    let Registration { address, service, ip, platform_version, email, key, .. } = &found;
+    let WireRequest::Inclusion(found) = request else { panic!() };
+    let WireRegistration { address, service, ip, platform_version, email, key, .. } = &found;
     assert_eq!(address, "mtc-m21.sid.inpe.br");
     assert_eq!(service, "sid.inpe.br/mtc-m21/2012/06.05.15.34.39");
     assert_eq!(ip.to_string(), "150.163.34.239");
     assert_eq!((platform_version.as_str(), email.as_str()), ("2014:11.09.02.16.15", "banon@dpi.inpe.br"));
     assert_eq!(key.reveal(), "1234567890");
     let callback = query(&vectors["inclusion"]["callback"]);
-    assert!(matches!(Request::parse(callback), Ok(Request::InclusionConfirmation)));
-    assert_eq!(Request::InclusionConfirmation.to_query(), callback);
+    assert!(matches!(WireRequest::parse(callback), Ok(WireRequest::InclusionConfirmation)));
+    assert_eq!(WireRequest::InclusionConfirmation.to_query(), callback);
 }
 
 #[test]

@@ -1,45 +1,45 @@
-//! Archives and settings as they are kept.
+//! Archives and settings as stored rows.
 
 use std::sync::Arc;
 
 use ibi_id::Label;
 use ibi_protocol::analysis::ArchiveId;
-use ibi_store::registry::{ArchiveRow, SettingsRow};
+use ibi_store::registry::{ArchiveRow, RegistrySettingsRow};
 
-use super::{Entry, RegistryError, Times};
-use crate::archive::{Archive, ArchivePlatform, Standing};
+use super::{ProbeTimes, RegistryEntry, ResolverRegistryError};
+use crate::archive::{ArchivePlatform, RegisteredArchive, RegistrationStatus};
 
-impl Standing {
+impl RegistrationStatus {
     const ALL: [Self; 5] = [Self::New, Self::Unconfirmed, Self::OnLine, Self::OffLine, Self::Retired];
 
-    /// The word for it, in files and for programs.
+    /// Its name in files and for programs.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Standing::New => "new",
-            Standing::Unconfirmed => "unconfirmed",
-            Standing::OnLine => "online",
-            Standing::OffLine => "offline",
-            Standing::Retired => "retired",
+            RegistrationStatus::New => "new",
+            RegistrationStatus::Unconfirmed => "unconfirmed",
+            RegistrationStatus::OnLine => "online",
+            RegistrationStatus::OffLine => "offline",
+            RegistrationStatus::Retired => "retired",
         }
     }
 
-    /// Reads such a word.
+    /// Parses such a name.
     pub fn read(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|standing| standing.as_str() == word)
     }
 }
 
-/// What the operator says when a resolver is made.
+/// The settings chosen when a resolver is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// The base of its persistent URLs, without a slash at its end.
+pub struct ResolverSettings {
+    /// The base of its persistent URLs, without a trailing slash.
     pub public_url: String,
     /// The label of its own service.
     pub service: Label,
 }
 
-impl Settings {
-    pub(super) fn to_row(&self) -> Result<SettingsRow, RegistryError> {
+impl ResolverSettings {
+    pub(super) fn to_row(&self) -> Result<RegistrySettingsRow, ResolverRegistryError> {
         let public_url = self.public_url.trim_end_matches('/').to_owned();
         let host = public_url.strip_prefix("http://").or(public_url.strip_prefix("https://"));
         let is_plain =
@@ -47,19 +47,21 @@ impl Settings {
         if host.is_none_or(|host| host.is_empty() || host.starts_with('/'))
             || !public_url.chars().all(is_plain)
         {
-            return Err(RegistryError::PublicUrl { given: ibi_protocol::shown::shown(&self.public_url) });
+            return Err(ResolverRegistryError::PublicUrl {
+                given: ibi_protocol::untrusted_text::quote_untrusted(&self.public_url),
+            });
         }
-        Ok(SettingsRow { public_url, service: self.service.spelling().to_owned() })
+        Ok(RegistrySettingsRow { public_url, service: self.service.spelling().to_owned() })
     }
 
-    pub(super) fn of_row(row: SettingsRow) -> Result<Self, RegistryError> {
-        let service = row.service.parse().map_err(|_| RegistryError::Label)?;
+    pub(super) fn of_row(row: RegistrySettingsRow) -> Result<Self, ResolverRegistryError> {
+        let service = row.service.parse().map_err(|_| ResolverRegistryError::Label)?;
         Ok(Self { public_url: row.public_url, service })
     }
 }
 
-/// An Archive that was never here.
-pub(super) fn new(service: &Label, now: i64) -> ArchiveRow {
+/// The row of a new Archive.
+pub(super) fn new_row(service: &Label, now: i64) -> ArchiveRow {
     ArchiveRow {
         id: 0,
         canonical: service.to_string(),
@@ -67,7 +69,7 @@ pub(super) fn new(service: &Label, now: i64) -> ArchiveRow {
         key_hash: String::new(),
         address: None,
         hosts: Vec::new(),
-        standing: Standing::New.as_str().to_owned(),
+        standing: RegistrationStatus::New.as_str().to_owned(),
         registered: now,
         changed: now,
         email: None,
@@ -77,17 +79,19 @@ pub(super) fn new(service: &Label, now: i64) -> ArchiveRow {
         ip: None,
         protocol: None,
         platform: None,
+        problem: None,
     }
 }
 
-pub(super) fn archive(row: &ArchiveRow) -> Result<Archive, RegistryError> {
-    let damaged = |what| RegistryError::Damaged { id: row.id, what };
-    Ok(Archive {
+pub(super) fn archive_from_row(row: &ArchiveRow) -> Result<RegisteredArchive, ResolverRegistryError> {
+    let damaged = |what| ResolverRegistryError::Damaged { id: row.id, what };
+    Ok(RegisteredArchive {
         id: ArchiveId(row.id),
         service: row.service.parse().map_err(|_| damaged("a service that is no IBI"))?,
         address: row.address.clone(),
         hosts: row.hosts.clone(),
-        standing: Standing::read(&row.standing).ok_or_else(|| damaged("a standing that is none"))?,
+        standing: RegistrationStatus::read(&row.standing)
+            .ok_or_else(|| damaged("a standing that is none"))?,
         registered: row.registered,
         changed: row.changed,
         email: row.email.clone(),
@@ -99,11 +103,12 @@ pub(super) fn archive(row: &ArchiveRow) -> Result<Archive, RegistryError> {
     })
 }
 
-pub(super) fn entry(row: ArchiveRow) -> Result<Entry, RegistryError> {
-    Ok(Entry {
-        archive: Arc::new(archive(&row)?),
+pub(super) fn entry_from_row(row: ArchiveRow) -> Result<RegistryEntry, ResolverRegistryError> {
+    Ok(RegistryEntry {
+        archive: Arc::new(archive_from_row(&row)?),
         key_hash: row.key_hash.into(),
         turn: row.turn,
-        times: Times { asked: row.asked, confirmed: row.confirmed },
+        times: ProbeTimes { asked: row.asked, confirmed: row.confirmed },
+        problem: row.problem.map(Into::into),
     })
 }

@@ -1,4 +1,4 @@
-//! What is known of the registry without asking the disk, and how changes by others are noticed.
+//! The in-memory snapshot of the registry, and how changes by other processes are detected.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, TryLockError};
@@ -6,66 +6,71 @@ use std::time::Duration;
 
 use ibi_id::Label;
 use ibi_protocol::analysis::ArchiveId;
-use ibi_store::RegistryStore;
-use ibi_store::registry::Version;
+use ibi_store::RegistryStorage;
+use ibi_store::registry::RegistryVersion;
 
-use super::{Registry, RegistryError, rows};
-use crate::archive::Archive;
+use super::{Registry, ResolverRegistryError, rows};
+use crate::archive::RegisteredArchive;
 
-/// How often is looked whether others changed something.
-pub(super) const LOOK: Duration = Duration::from_millis(200);
+/// How often to check for changes by other processes.
+pub(super) const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What was read at one moment.
-pub(crate) struct Snapshot {
-    version: Version,
-    pub(crate) archives: Arc<[Arc<Archive>]>,
-    pub(crate) entries: Box<[Entry]>,
+/// The registry at one moment.
+pub(crate) struct RegistrySnapshot {
+    version: RegistryVersion,
+    pub(crate) archives: Arc<[Arc<RegisteredArchive>]>,
+    pub(crate) entries: Box<[RegistryEntry]>,
 }
 
-/// What stands behind an [`Archive`].
+/// A registry entry with its [`RegisteredArchive`].
 #[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) archive: Arc<Archive>,
+pub(crate) struct RegistryEntry {
+    pub(crate) archive: Arc<RegisteredArchive>,
     pub(crate) key_hash: Arc<str>,
-    /// Goes up with every change by operator or Archive.
+    /// Incremented by every change by the operator or the Archive.
     pub(crate) turn: i64,
-    pub(super) times: Times,
+    pub(super) times: ProbeTimes,
+    /// Why it did not confirm the last time.
+    pub(super) problem: Option<Arc<str>>,
 }
 
-/// When an Archive was asked whether it is there.
+/// When an Archive was probed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Times {
-    /// When it was asked the last time.
+pub struct ProbeTimes {
+    /// The last probe.
     pub asked: Option<i64>,
-    /// When it said yes the last time.
+    /// The last positive confirmation.
     pub confirmed: Option<i64>,
 }
 
 impl Registry {
-    pub(crate) fn entry(&self, id: ArchiveId) -> Option<Entry> {
+    pub(crate) fn entry(&self, id: ArchiveId) -> Option<RegistryEntry> {
         let snapshot = self.snapshot();
         let at = snapshot.entries.binary_search_by_key(&id, |entry| entry.archive.id).ok()?;
         Some(snapshot.entries[at].clone())
     }
 
-    /// What stands behind the Archive of this label, as it is on the disk now.
-    pub(crate) fn known(&self, service: &Label) -> Result<Option<Entry>, RegistryError> {
-        self.look(&self.store())?;
+    /// The entry of the Archive with this label, read from the disk.
+    pub(crate) fn fresh_entry(
+        &self,
+        service: &Label,
+    ) -> Result<Option<RegistryEntry>, ResolverRegistryError> {
+        self.refresh_if_changed(&self.store())?;
         let snapshot = self.read_snapshot();
         Ok(snapshot.entries.iter().find(|entry| entry.archive.service == *service).cloned())
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<RegistrySnapshot> {
         let now = self.0.started.elapsed().as_millis() as u64;
         let looked = self.0.looked.load(Ordering::Relaxed);
-        let is_time = now >= looked + LOOK.as_millis() as u64;
+        let is_time = now >= looked + SNAPSHOT_CHECK_INTERVAL.as_millis() as u64;
         if is_time
             && self.0.looked.compare_exchange(looked, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            // Who changes something at this moment will read it anew in any case.
+            // If the store is locked, its writer will reload the snapshot anyway.
             let looked = match self.0.store.try_lock() {
-                Ok(store) => self.look(&store),
-                Err(TryLockError::Poisoned(store)) => self.look(&store.into_inner()),
+                Ok(store) => self.refresh_if_changed(&store),
+                Err(TryLockError::Poisoned(store)) => self.refresh_if_changed(&store.into_inner()),
                 Err(TryLockError::WouldBlock) => Ok(()),
             };
             if let Err(error) = looked {
@@ -75,28 +80,28 @@ impl Registry {
         self.read_snapshot()
     }
 
-    fn look(&self, store: &RegistryStore) -> Result<(), RegistryError> {
-        if store.version()? == self.read_snapshot().version { Ok(()) } else { self.reread(store) }
+    fn refresh_if_changed(&self, store: &RegistryStorage) -> Result<(), ResolverRegistryError> {
+        if store.version()? == self.read_snapshot().version { Ok(()) } else { self.reload_snapshot(store) }
     }
 
-    /// Called with the store locked, so that an older state never follows a newer one.
-    pub(super) fn reread(&self, store: &RegistryStore) -> Result<(), RegistryError> {
-        let snapshot = Arc::new(Snapshot::read(store)?);
+    /// Call with the store locked, so that an older state never replaces a newer one.
+    pub(super) fn reload_snapshot(&self, store: &RegistryStorage) -> Result<(), ResolverRegistryError> {
+        let snapshot = Arc::new(RegistrySnapshot::read(store)?);
         *self.0.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
         Ok(())
     }
 
-    fn read_snapshot(&self) -> Arc<Snapshot> {
+    fn read_snapshot(&self) -> Arc<RegistrySnapshot> {
         self.0.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Snapshot {
-    pub(super) fn read(store: &RegistryStore) -> Result<Self, RegistryError> {
-        // The version first: what changes in between is read again.
+impl RegistrySnapshot {
+    pub(super) fn read(store: &RegistryStorage) -> Result<Self, ResolverRegistryError> {
+        // Read the version first: what changes in between is read again.
         let version = store.version()?;
-        let entries: Box<[Entry]> =
-            store.archives()?.into_iter().map(rows::entry).collect::<Result<_, _>>()?;
+        let entries: Box<[RegistryEntry]> =
+            store.archives()?.into_iter().map(rows::entry_from_row).collect::<Result<_, _>>()?;
         Ok(Self { version, archives: entries.iter().map(|entry| entry.archive.clone()).collect(), entries })
     }
 }

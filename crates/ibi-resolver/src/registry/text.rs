@@ -1,35 +1,36 @@
-//! The registry as text (`docs/formats/registry.md`): for people to read, and for another resolver to go on from.
+//! The registry as text (`docs/formats/registry.md`), for people and for another resolver that
+//! takes over.
 
 use std::collections::HashSet;
 
-use ibi_http::asking::Address;
+use ibi_http::pooled_client::ServerAddress;
 use ibi_id::{Instant, Label};
-use ibi_protocol::shown::shown;
+use ibi_protocol::untrusted_text::quote_untrusted;
 use ibi_store::registry::ArchiveRow;
 
-use super::{ImportError, MOST_HOSTS, rows};
-use crate::archive::Standing;
+use super::{MAX_ARCHIVE_HOSTS, RegistryImportError, rows};
+use crate::archive::RegistrationStatus;
 use crate::keys;
 
-const TITLE: &str = "ibi registry, format 1";
+const REGISTRY_TEXT_TITLE: &str = "ibi registry, format 1";
 
-/// The most bytes of what an Archive says of itself.
-const MAX_LINE_BYTES: usize = 255;
+/// Maximum length of a value that an Archive supplies, in bytes.
+const MAX_REGISTRY_VALUE_BYTES: usize = 255;
 
-/// What was imported.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Report {
-    /// Archives that were not here.
+pub struct RegistryImportReport {
+    /// New Archives.
     pub added: usize,
-    /// Archives that were here, and that the text knows later news of.
+    /// Existing Archives for which the text had a later change.
     pub replaced: usize,
-    /// Archives that stay as they are here.
+    /// Existing Archives that stay unchanged.
     pub kept: usize,
 }
 
 /// Writes all Archives, in their order.
 pub(super) fn write(archives: &[ArchiveRow]) -> String {
-    let mut text = format!("{TITLE}\n");
+    let mut text = format!("{REGISTRY_TEXT_TITLE}\n");
     for row in archives {
         text.extend(["\narchive ", &row.service, "\n"]);
         let mut line = |name: &str, value: &str| text.push_str(&format!("  {name:<10} {value}\n"));
@@ -57,22 +58,25 @@ fn time(seconds: i64) -> String {
     Instant::new(seconds, 0).map_or_else(|| seconds.to_string(), |instant| instant.to_string())
 }
 
-/// Reads such a text. Lines that are empty or begin with `#` are for people.
-pub(super) fn read(text: &str) -> Result<Vec<ArchiveRow>, ImportError> {
+/// Parses such a text. Empty lines and lines that begin with `#` are ignored.
+pub(super) fn read(text: &str) -> Result<Vec<ArchiveRow>, RegistryImportError> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     match lines.next() {
-        Some((_, TITLE)) => {}
+        Some((_, REGISTRY_TEXT_TITLE)) => {}
         Some((line, title)) if title.starts_with("ibi registry, format ") => {
-            return Err(wrong(line, "this format is not known here: use the newer program that wrote it"));
+            return Err(import_error(
+                line,
+                "this format is not known here: use the newer program that wrote it",
+            ));
         }
-        _ => return Err(wrong(1, format!("the first line has to be `{TITLE}`"))),
+        _ => return Err(import_error(1, format!("the first line has to be `{REGISTRY_TEXT_TITLE}`"))),
     }
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<RegistryTextBlock> = Vec::new();
     for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (name, blocks.last_mut()) {
-            ("archive", _) => blocks.push(Block::new(number, value.trim())?),
-            (_, None) => return Err(wrong(number, "an Archive begins with `archive` and its IBI")),
+            ("archive", _) => blocks.push(RegistryTextBlock::new(number, value.trim())?),
+            (_, None) => return Err(import_error(number, "an Archive begins with `archive` and its IBI")),
             (name, Some(block)) => block.read(number, name, value.trim())?,
         }
     }
@@ -82,50 +86,57 @@ pub(super) fn read(text: &str) -> Result<Vec<ArchiveRow>, ImportError> {
         if seen.insert(row.canonical.clone()) {
             Ok(row)
         } else {
-            Err(wrong(line, "this Archive was there before"))
+            Err(import_error(line, "this Archive was there before"))
         }
     });
     rows.collect()
 }
 
-/// An Archive that is being read.
-struct Block {
+/// An Archive that is being parsed.
+struct RegistryTextBlock {
     line: usize,
     row: ArchiveRow,
     given: HashSet<String>,
 }
 
-impl Block {
-    fn new(line: usize, service: &str) -> Result<Self, ImportError> {
-        let label: Label = service
-            .parse()
-            .map_err(|error| wrong(line, format!("`{}` is no IBI: {error}", shown(service))))?;
-        Ok(Self { line, row: rows::new(&label, 0), given: HashSet::new() })
+impl RegistryTextBlock {
+    fn new(line: usize, service: &str) -> Result<Self, RegistryImportError> {
+        let label: Label = service.parse().map_err(|error| {
+            import_error(line, format!("`{}` is no IBI: {error}", quote_untrusted(service)))
+        })?;
+        Ok(Self { line, row: rows::new_row(&label, 0), given: HashSet::new() })
     }
 
-    fn read(&mut self, line: usize, name: &str, value: &str) -> Result<(), ImportError> {
+    fn read(&mut self, line: usize, name: &str, value: &str) -> Result<(), RegistryImportError> {
         if !self.given.insert(name.to_owned()) && name != "host" {
-            return Err(wrong(line, format!("`{}` is there twice", shown(name))));
+            return Err(import_error(line, format!("`{}` is there twice", quote_untrusted(name))));
         }
         let seconds = || {
-            let instant = value.parse::<Instant>().map_err(|error| wrong(line, error.to_string()));
+            let instant = value.parse::<Instant>().map_err(|error| import_error(line, error.to_string()));
             instant.map(Instant::seconds)
         };
-        let address = || match Address::parse(value) {
+        let address = || match ServerAddress::parse(value) {
             Ok(_) => Ok(value.to_owned()),
-            Err(rule) => Err(wrong(line, format!("`{}` is no address: {rule}", shown(value)))),
+            Err(rule) => {
+                Err(import_error(line, format!("`{}` is no address: {rule}", quote_untrusted(value))))
+            }
         };
         match name {
-            "standing" => match Standing::read(value) {
+            "standing" => match RegistrationStatus::read(value) {
                 Some(standing) => self.row.standing = standing.as_str().to_owned(),
                 None => {
                     let rule = "a standing is new, unconfirmed, online, offline or retired";
-                    return Err(wrong(line, rule));
+                    return Err(import_error(line, rule));
                 }
             },
             "address" => self.row.address = Some(address()?),
-            "host" if self.row.hosts.len() < MOST_HOSTS => self.row.hosts.push(address()?),
-            "host" => return Err(wrong(line, format!("an Archive has at most {MOST_HOSTS} further hosts"))),
+            "host" if self.row.hosts.len() < MAX_ARCHIVE_HOSTS => self.row.hosts.push(address()?),
+            "host" => {
+                return Err(import_error(
+                    line,
+                    format!("an Archive has at most {MAX_ARCHIVE_HOSTS} further hosts"),
+                ));
+            }
             "registered" => self.row.registered = seconds()?,
             "changed" => self.row.changed = seconds()?,
             "email" if is_line(value) => {
@@ -133,41 +144,55 @@ impl Block {
             }
             "ip" => match value.parse::<std::net::IpAddr>() {
                 Ok(ip) => self.row.ip = Some(ip.to_string()),
-                Err(_) => return Err(wrong(line, format!("`{}` is no IP address", shown(value)))),
+                Err(_) => {
+                    return Err(import_error(line, format!("`{}` is no IP address", quote_untrusted(value))));
+                }
             },
             "protocol" | "platform" if !is_line(value) => {
-                return Err(wrong(line, format!("`{name}` has one to {MAX_LINE_BYTES} bytes")));
+                return Err(import_error(
+                    line,
+                    format!("`{name}` has one to {MAX_REGISTRY_VALUE_BYTES} bytes"),
+                ));
             }
             "protocol" => self.row.protocol = Some(value.to_owned()),
             "platform" => self.row.platform = Some(value.to_owned()),
-            "email" => return Err(wrong(line, "an e-mail address has one to 255 bytes")),
+            "email" => return Err(import_error(line, "an e-mail address has one to 255 bytes")),
             "key" if keys::is_hash(value) => self.row.key_hash = value.to_owned(),
-            // Not repeated: somebody may have written the key itself.
-            "key" => return Err(wrong(line, "a key is kept as its Argon2id digest, `$argon2id$v=19$…`")),
-            other => return Err(wrong(line, format!("`{}` is nothing that an Archive has", shown(other)))),
+            // Not quoted: somebody may have written the key itself.
+            "key" => {
+                return Err(import_error(line, "a key is kept as its Argon2id digest, `$argon2id$v=19$…`"));
+            }
+            other => {
+                return Err(import_error(
+                    line,
+                    format!("`{}` is nothing that an Archive has", quote_untrusted(other)),
+                ));
+            }
         }
         Ok(())
     }
 
-    fn finish(self) -> Result<ArchiveRow, ImportError> {
+    fn finish(self) -> Result<ArchiveRow, RegistryImportError> {
         for name in ["standing", "registered", "changed", "key"] {
             if !self.given.contains(name) {
-                return Err(wrong(self.line, format!("this Archive has no `{name}`")));
+                return Err(import_error(self.line, format!("this Archive has no `{name}`")));
             }
         }
-        let comes =
-            matches!(Standing::read(&self.row.standing), Some(Standing::Unconfirmed | Standing::OnLine));
+        let comes = matches!(
+            RegistrationStatus::read(&self.row.standing),
+            Some(RegistrationStatus::Unconfirmed | RegistrationStatus::OnLine)
+        );
         if comes && self.row.address.is_none() {
-            return Err(wrong(self.line, "an Archive that is on line has an `address`"));
+            return Err(import_error(self.line, "an Archive that is online has an `address`"));
         }
         Ok(self.row)
     }
 }
 
 fn is_line(value: &str) -> bool {
-    (1..=MAX_LINE_BYTES).contains(&value.len()) && !value.contains(char::is_control)
+    (1..=MAX_REGISTRY_VALUE_BYTES).contains(&value.len()) && !value.contains(char::is_control)
 }
 
-fn wrong(line: usize, rule: impl Into<String>) -> ImportError {
-    ImportError { line, rule: rule.into() }
+fn import_error(line: usize, rule: impl Into<String>) -> RegistryImportError {
+    RegistryImportError { line, rule: rule.into() }
 }

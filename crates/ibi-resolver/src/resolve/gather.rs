@@ -1,42 +1,42 @@
-//! Many answers waited for in one task, each given out as it comes: cheaper than a task for each Archive.
+//! Awaits many answers in one task and yields each as it arrives: cheaper than a task per Archive.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Something that is waited for.
-pub(super) type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// A future being awaited.
+pub(super) type PendingFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Many that are waited for, each polled only when it was woken.
-pub(super) struct Gather<T> {
-    pending: Vec<Option<Awaited<T>>>,
-    alarms: Vec<(Arc<Alarm>, Waker)>,
+/// A set of futures, each polled only after it was woken.
+pub(super) struct FutureSet<T> {
+    pending: Vec<Option<PendingFuture<T>>>,
+    alarms: Vec<(Arc<IndexedWaker>, Waker)>,
     left: usize,
-    /// Those to be polled now, the last one first.
+    /// The futures to poll now, last one first.
     batch: Vec<usize>,
-    bell: Arc<Bell>,
+    bell: Arc<WakeQueue>,
 }
 
-/// What is shared with those who wake.
+/// State shared with the wakers.
 #[derive(Default)]
-struct Bell(Mutex<Rung>);
+struct WakeQueue(Mutex<WakeState>);
 
 #[derive(Default)]
-struct Rung {
+struct WakeState {
     woken: Vec<usize>,
-    /// Who waits for the next.
+    /// The waker of the task that awaits the next result.
     sleeper: Option<Waker>,
 }
 
-struct Alarm {
+struct IndexedWaker {
     at: usize,
-    /// Whether it is among the woken already.
+    /// Whether it is already queued as woken.
     rung: AtomicBool,
-    bell: Arc<Bell>,
+    bell: Arc<WakeQueue>,
 }
 
-impl Wake for Alarm {
+impl Wake for IndexedWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -55,12 +55,12 @@ impl Wake for Alarm {
     }
 }
 
-impl<T> Gather<T> {
-    pub(super) fn new(awaited: impl Iterator<Item = Awaited<T>>) -> Self {
-        let bell = Arc::new(Bell::default());
+impl<T> FutureSet<T> {
+    pub(super) fn new(awaited: impl Iterator<Item = PendingFuture<T>>) -> Self {
+        let bell = Arc::new(WakeQueue::default());
         let pending: Vec<_> = awaited.map(Some).collect();
         let alarm = |at| {
-            let alarm = Arc::new(Alarm { at, rung: AtomicBool::new(true), bell: Arc::clone(&bell) });
+            let alarm = Arc::new(IndexedWaker { at, rung: AtomicBool::new(true), bell: Arc::clone(&bell) });
             (Arc::clone(&alarm), Waker::from(alarm))
         };
         let alarms = (0..pending.len()).map(alarm).collect();
@@ -68,21 +68,22 @@ impl<T> Gather<T> {
         Self { left: pending.len(), pending, alarms, batch, bell }
     }
 
-    /// Whether all have been given out.
+    /// Whether all results have been yielded.
     pub(super) const fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// The places of those that have not come, and never will: they are dropped.
+    /// Drops all pending futures and returns their positions.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = usize> {
         self.left = 0;
         let pending = std::mem::take(&mut self.pending);
         pending.into_iter().enumerate().filter(|(_, future)| future.is_some()).map(|(at, _)| at)
     }
 
-    /// The next that comes, with its place; `None` once all have come.
+    /// The next result with its position; `None` once all have arrived.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(usize, T)>> {
-        // Somebody who wakes itself at once, as tokio's do when a task has had its share, must not keep us here.
+        // A future that wakes itself at once, as tokio's do when the cooperative budget is used up,
+        // must not keep this loop running.
         let mut turns = self.pending.len() + 1;
         while self.left > 0 {
             let Some(at) = self.batch.pop() else {
@@ -126,8 +127,9 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(time)).await;
             time
         };
-        let mut gather =
-            Gather::new([30, 10, 20, 10].into_iter().map(|time| Box::pin(wait(time)) as Awaited<u64>));
+        let mut gather = FutureSet::new(
+            [30, 10, 20, 10].into_iter().map(|time| Box::pin(wait(time)) as PendingFuture<u64>),
+        );
         let mut came = Vec::new();
         while let Some(one) = poll_fn(|cx| gather.poll_next(cx)).await {
             came.push(one);
@@ -142,9 +144,9 @@ mod tests {
             cx.waker().wake_by_ref();
             Poll::<()>::Pending
         });
-        let mut gather = Gather::new([Box::pin(restless) as Awaited<()>].into_iter());
+        let mut gather = FutureSet::new([Box::pin(restless) as PendingFuture<()>].into_iter());
         let turn = tokio::time::timeout(Duration::from_millis(1), poll_fn(|cx| gather.poll_next(cx)));
-        // Time stands still while anybody is busy: a few turns are proof enough.
+        // Paused time does not advance while a task is busy: a few polls are proof enough.
         tokio::select! {
             biased;
             _ = turn => {}
@@ -160,9 +162,9 @@ mod tests {
                 tokio::task::yield_now().await;
                 n
             });
-            Box::pin(async move { task.await.unwrap() }) as Awaited<u32>
+            Box::pin(async move { task.await.unwrap() }) as PendingFuture<u32>
         });
-        let mut gather = Gather::new(many);
+        let mut gather = FutureSet::new(many);
         let mut sum = 0;
         while let Some((_, n)) = poll_fn(|cx| gather.poll_next(cx)).await {
             sum += n;

@@ -1,116 +1,122 @@
-//! What a resolution ends in, with Archives by name (4.3).
+//! The outcome of a resolution, with Archives by name (4.3).
 
 use std::sync::Arc;
 
-use ibi_protocol::analysis::{ArchiveId, Decision, Endless, Found, NotFound, Question, Tombstone};
-use ibi_protocol::{Forms, PersistentUrl};
+use ibi_protocol::analysis::{
+    AnswerTombstone, ArchiveId, CycleReason, FoundUrl, ItemQuery, NotFoundReason, RoundDecision,
+};
+use ibi_protocol::{LabelForms, PersistentUrl};
 
-use super::roster::Roster;
-use crate::alerts::Suspected;
-use crate::archive::Archive;
+use super::roster::ArchiveRoster;
+use crate::alerts::RaisedAlert;
+use crate::archive::RegisteredArchive;
 
-/// What a client is told.
+/// The outcome for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// The client goes there.
+pub enum ResolutionOutcome {
+    /// Redirect the client.
     Found {
-        /// The URL, with the pairs that belong to the item.
+        /// The URL, with the query pairs that belong to the item.
         location: String,
-        /// Whose it is.
-        archive: Arc<Archive>,
-        /// What it is.
-        found: Box<Found>,
+        /// The Archive that has this URL.
+        archive: Arc<RegisteredArchive>,
+        /// The chosen offer.
+        found: Box<FoundUrl>,
     },
-    /// Several Archives claim the original, which is required: nobody goes anywhere.
-    Alert(Vec<Suspected>),
+    /// Several Archives claim the original, which is required: no redirect.
+    Alert(Vec<RaisedAlert>),
     /// The item was removed.
     Deleted {
-        /// Who says so, and since when.
-        tombstones: Vec<(Arc<Archive>, Tombstone)>,
-        /// What lives instead, as an earlier edition.
-        living: Option<Question>,
+        /// The Archives that report the removal, and since when.
+        tombstones: Vec<(Arc<RegisteredArchive>, AnswerTombstone)>,
+        /// What is available instead, such as an earlier edition.
+        living: Option<ItemQuery>,
     },
     /// The spelling is canonical for several items (1.3).
     Ambiguous {
         /// The labels of each.
-        items: Vec<Forms>,
-        /// What was asked of them.
+        items: Vec<LabelForms>,
+        /// The request.
         asked: PersistentUrl,
     },
     /// The label is reserved for a draft.
-    Reserved(Forms),
-    /// Every Archive answered, and it is not there. Copies have the pairs that belong to the item in their URLs.
-    NotFound(NotFound),
-    /// It was not found, but some Archives did not answer.
+    Reserved(LabelForms),
+    /// Every Archive answered, and none has it. URLs of copies include the query pairs that belong
+    /// to the item.
+    NotFound(NotFoundReason),
+    /// Not found, but some Archives did not answer.
     Incomplete {
-        /// Who, and why.
-        silent: Vec<(Arc<Archive>, String)>,
-        /// What it would be without them.
-        otherwise: NotFound,
+        /// Those Archives, and why they did not answer.
+        silent: Vec<(Arc<RegisteredArchive>, String)>,
+        /// The outcome without them.
+        otherwise: NotFoundReason,
     },
-    /// The answers lead in circles, or too far.
+    /// The answers form a cycle or exceed the limit of rounds.
     Cycle {
-        /// The questions, the first one first; the last one was not asked.
-        chain: Vec<Question>,
-        /// Which of both.
-        why: Endless,
+        /// The queries in order; the last one was not sent.
+        chain: Vec<ItemQuery>,
+        /// Which of the two.
+        why: CycleReason,
     },
 }
 
-impl Outcome {
-    /// A decision that ends a resolution, for its client.
+impl ResolutionOutcome {
+    /// Turns a final decision into the outcome for the client.
     pub(super) fn new(
-        decision: Decision,
-        roster: &Roster,
+        decision: RoundDecision,
+        roster: &ArchiveRoster,
         url: &PersistentUrl,
-        suspected: Vec<Suspected>,
+        suspected: Vec<RaisedAlert>,
     ) -> Self {
-        let nothing = |silent| Outcome::Incomplete { silent, otherwise: NotFound::Item };
+        let nothing = |silent| ResolutionOutcome::Incomplete { silent, otherwise: NotFoundReason::Item };
         match decision {
-            Decision::Found(found) => match roster.archive(found.archive) {
+            RoundDecision::Found(found) => match roster.archive(found.archive) {
                 Some(archive) => {
                     let (location, archive) = (url.append(&found.url), Arc::clone(archive));
-                    Outcome::Found { location, archive, found }
+                    ResolutionOutcome::Found { location, archive, found }
                 }
                 None => nothing(Vec::new()),
             },
-            Decision::Alert(_) => Outcome::Alert(suspected),
-            Decision::Deleted { tombstones, living } => {
-                Outcome::Deleted { tombstones: named(tombstones, roster), living }
+            RoundDecision::Alert(_) => ResolutionOutcome::Alert(suspected),
+            RoundDecision::Deleted { tombstones, living } => {
+                ResolutionOutcome::Deleted { tombstones: named(tombstones, roster), living }
             }
-            Decision::Ambiguous(items) => Outcome::Ambiguous { items, asked: url.clone() },
-            Decision::Reserved(item) => Outcome::Reserved(item),
-            Decision::NotFound(not_found) => Outcome::NotFound(appended(not_found, url)),
-            Decision::Incomplete { failed, otherwise } => {
-                Outcome::Incomplete { silent: named(failed, roster), otherwise: appended(otherwise, url) }
+            RoundDecision::Ambiguous(items) => ResolutionOutcome::Ambiguous { items, asked: url.clone() },
+            RoundDecision::Reserved(item) => ResolutionOutcome::Reserved(item),
+            RoundDecision::NotFound(not_found) => {
+                ResolutionOutcome::NotFound(with_passed_query(not_found, url))
             }
-            Decision::Cycle { chain, why } => Outcome::Cycle { chain, why },
-            // Neither ends a resolution.
-            Decision::AskAgain(_) | Decision::Wait => nothing(Vec::new()),
+            RoundDecision::Incomplete { failed, otherwise } => ResolutionOutcome::Incomplete {
+                silent: named(failed, roster),
+                otherwise: with_passed_query(otherwise, url),
+            },
+            RoundDecision::Cycle { chain, why } => ResolutionOutcome::Cycle { chain, why },
+            // Neither of these ends a resolution.
+            RoundDecision::AskAgain(_) | RoundDecision::Wait => nothing(Vec::new()),
         }
     }
 
     /// Its HTTP status (4.3).
     pub const fn status(&self) -> u16 {
         match self {
-            Outcome::Found { .. } => 302,
-            Outcome::NotFound(_) => 404,
-            Outcome::Alert(_) => 409,
-            Outcome::Deleted { .. } => 410,
-            Outcome::Ambiguous { .. } => 300,
-            Outcome::Reserved(_) => 403,
-            Outcome::Incomplete { .. } => 503,
-            Outcome::Cycle { .. } => 508,
+            ResolutionOutcome::Found { .. } => 302,
+            ResolutionOutcome::NotFound(_) => 404,
+            ResolutionOutcome::Alert(_) => 409,
+            ResolutionOutcome::Deleted { .. } => 410,
+            ResolutionOutcome::Ambiguous { .. } => 300,
+            ResolutionOutcome::Reserved(_) => 403,
+            ResolutionOutcome::Incomplete { .. } => 503,
+            ResolutionOutcome::Cycle { .. } => 508,
         }
     }
 }
 
-fn named<T>(of: Vec<(ArchiveId, T)>, roster: &Roster) -> Vec<(Arc<Archive>, T)> {
+fn named<T>(of: Vec<(ArchiveId, T)>, roster: &ArchiveRoster) -> Vec<(Arc<RegisteredArchive>, T)> {
     of.into_iter().filter_map(|(id, what)| Some((Arc::clone(roster.archive(id)?), what))).collect()
 }
 
-fn appended(mut not_found: NotFound, url: &PersistentUrl) -> NotFound {
-    if let NotFound::Original { copies } = &mut not_found {
+fn with_passed_query(mut not_found: NotFoundReason, url: &PersistentUrl) -> NotFoundReason {
+    if let NotFoundReason::Original { copies } = &mut not_found {
         copies.iter_mut().for_each(|copy| copy.url = url.append(&copy.url));
     }
     not_found

@@ -1,4 +1,5 @@
-//! The Archives as a resolution needs them: worked out once for each state of the registry, not for each question.
+//! The Archives in the form that a resolution needs, computed once per registry state instead of
+//! per request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,34 +7,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibi_id::Instant;
 use ibi_protocol::analysis::ArchiveId;
 
-use super::load::Load;
-use crate::archive::{Archive, Standing};
+use super::load::ArchiveLoad;
+use crate::archive::{RegisteredArchive, RegistrationStatus};
 
-/// The Archives that count: all but the retired (4.3).
-pub(super) struct Roster {
-    source: Arc<[Arc<Archive>]>,
-    pub(super) members: Vec<Member>,
+/// The Archives that count: all but the retired ones (4.3).
+pub(super) struct ArchiveRoster {
+    source: Arc<[Arc<RegisteredArchive>]>,
+    pub(super) members: Vec<RosterMember>,
 }
 
-pub(crate) struct Member {
-    pub(crate) archive: Arc<Archive>,
-    /// Where its URLs may be (4.2 step 2).
+pub(crate) struct RosterMember {
+    pub(crate) archive: Arc<RegisteredArchive>,
+    /// The hosts of its URLs (4.2 step 2).
     pub(super) hosts: Vec<String>,
-    /// Why it is not asked.
+    /// Why it is not queried.
     pub(super) absent: Option<String>,
-    pub(super) load: Arc<Load>,
+    pub(super) load: Arc<ArchiveLoad>,
 }
 
-impl Roster {
-    fn new(source: Arc<[Arc<Archive>]>, before: Option<&Roster>) -> Self {
+impl ArchiveRoster {
+    fn new(source: Arc<[Arc<RegisteredArchive>]>, before: Option<&ArchiveRoster>) -> Self {
         let known = before.iter().flat_map(|roster| &roster.members);
-        let loads: HashMap<ArchiveId, &Arc<Load>> =
+        let loads: HashMap<ArchiveId, &Arc<ArchiveLoad>> =
             known.map(|member| (member.archive.id, &member.load)).collect();
-        let counted = source.iter().filter(|archive| archive.standing != Standing::Retired);
+        let counted = source.iter().filter(|archive| archive.standing != RegistrationStatus::Retired);
         let members = counted
-            .map(|archive| Member {
+            .map(|archive| RosterMember {
                 hosts: archive.url_hosts(),
-                absent: absent(archive),
+                absent: absence_reason(archive),
                 load: loads.get(&archive.id).map_or_else(Arc::default, |&held| Arc::clone(held)),
                 archive: Arc::clone(archive),
             })
@@ -41,36 +42,36 @@ impl Roster {
         Self { source, members }
     }
 
-    pub(super) fn archive(&self, id: ArchiveId) -> Option<&Arc<Archive>> {
+    pub(super) fn archive(&self, id: ArchiveId) -> Option<&Arc<RegisteredArchive>> {
         self.members.iter().map(|member| &member.archive).find(|archive| archive.id == id)
     }
 }
 
-/// Why an Archive cannot be asked: it still counts as one that did not answer (4.3, D21).
-fn absent(archive: &Archive) -> Option<String> {
+/// Why an Archive cannot be queried: it still counts as one that did not answer (4.3, D21).
+fn absence_reason(archive: &RegisteredArchive) -> Option<String> {
     let since = || {
         let at = Instant::new(archive.changed, 0);
         at.map_or_else(String::new, |at| format!(" since {at}"))
     };
     match archive.standing {
-        Standing::OnLine | Standing::Retired => None,
-        Standing::OffLine => Some(format!("off line{}", since())),
-        Standing::Unconfirmed => Some(format!("on line{}, but not confirmed", since())),
-        Standing::New => Some("registered, but it has not come on line yet".to_owned()),
+        RegistrationStatus::OnLine | RegistrationStatus::Retired => None,
+        RegistrationStatus::OffLine => Some(format!("offline{}", since())),
+        RegistrationStatus::Unconfirmed => Some(format!("online{}, but not confirmed", since())),
+        RegistrationStatus::New => Some("registered, but it has not come online yet".to_owned()),
     }
 }
 
-/// The roster of the registry's last state.
+/// The roster of the latest registry state.
 #[derive(Default)]
-pub(super) struct Rosters(Mutex<Option<Arc<Roster>>>);
+pub(super) struct RosterCache(Mutex<Option<Arc<ArchiveRoster>>>);
 
-impl Rosters {
-    pub(super) fn of(&self, archives: Arc<[Arc<Archive>]>) -> Arc<Roster> {
+impl RosterCache {
+    pub(super) fn of(&self, archives: Arc<[Arc<RegisteredArchive>]>) -> Arc<ArchiveRoster> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(roster) if Arc::ptr_eq(&roster.source, &archives) => Arc::clone(roster),
             before => {
-                let roster = Arc::new(Roster::new(archives, before.as_deref()));
+                let roster = Arc::new(ArchiveRoster::new(archives, before.as_deref()));
                 *last = Some(Arc::clone(&roster));
                 roster
             }

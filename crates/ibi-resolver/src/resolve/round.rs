@@ -1,4 +1,5 @@
-//! One round: a question to all Archives, and what they say until something can be decided (4.2 steps 2 to 6).
+//! One round: a query to all Archives, and their replies until a decision is possible (4.2 steps 2
+//! to 6).
 
 use std::future::poll_fn;
 use std::net::IpAddr;
@@ -8,53 +9,59 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ibi_protocol::analysis::{Answer, Asked, Decision, Said, Wanted, check, decide};
-use ibi_protocol::{Limits, Pairs, Request, UrlRequest};
+use ibi_protocol::analysis::{
+    AnswerExpectation, ArchiveReply, RoundAnswer, RoundDecision, RoundQuery, check, decide,
+};
+use ibi_protocol::{Pairs, PairsLimits, UrlRequest, WireRequest};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::gather::{Awaited, Gather};
-use super::roster::{Member, Roster};
-use crate::ask::{Ask, AskFailed};
-use crate::explain::Notes;
+use super::explanation::RoundNotes;
+use super::gather::{FutureSet, PendingFuture};
+use super::roster::{ArchiveRoster, RosterMember};
+use crate::archive::RegisteredArchive;
+use crate::transport::{ArchiveTransport, ArchiveTransportError};
 
-/// How long Archives may take to answer one question.
-pub const ANSWER_TIME: Duration = Duration::from_secs(2);
-/// How long a better answer is waited for after the first that will do (4.2 step 4).
-pub const GRACE: Duration = Duration::from_millis(150);
+/// Timeout for the answers to one query.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Grace period for a better answer after the first usable one (4.2 step 4).
+pub const BETTER_ANSWER_GRACE: Duration = Duration::from_millis(150);
 
-/// What an Archive sent.
-type Sent = Result<Bytes, AskFailed>;
+/// The response body of an Archive.
+type AnswerBody = Result<Bytes, ArchiveTransportError>;
 
-/// A question, and what was said to it so far.
-pub(super) struct Round {
-    pub(super) wanted: Wanted,
-    /// In the order in which they came. Those who said nothing are left out: it changes nothing.
-    pub(super) answers: Vec<Answer>,
-    pub(super) roster: Arc<Roster>,
-    /// Where those who were asked stand among the members.
+/// A query and the replies so far.
+pub(super) struct ResolutionRound {
+    pub(super) wanted: RoundQuery,
+    /// In the order of arrival. Archives that do not hold the item are omitted: they change
+    /// nothing.
+    pub(super) answers: Vec<RoundAnswer>,
+    pub(super) roster: Arc<ArchiveRoster>,
+    /// The positions of the queried Archives among the members.
     places: Vec<usize>,
-    waiting: Gather<Sent>,
+    /// How many of them share the label's prefix and have not answered.
+    minters_waiting: usize,
+    waiting: FutureSet<AnswerBody>,
     timer: Pin<Box<Sleep>>,
     deadline: Instant,
-    pub(super) notes: Option<Notes>,
+    pub(super) notes: Option<RoundNotes>,
 }
 
-/// Something happened.
-enum Event {
-    Came(usize, Sent),
+/// An event in a round.
+enum RoundEvent {
+    Came(usize, AnswerBody),
     TimeIsUp,
 }
 
-/// Asks all Archives that are on line, at once.
-pub(super) fn begin<A: Ask>(
+/// Queries all online Archives at once.
+pub(super) fn ask_all<A: ArchiveTransport>(
     ask: &A,
-    roster: Arc<Roster>,
-    wanted: Wanted,
+    roster: Arc<ArchiveRoster>,
+    wanted: RoundQuery,
     client: &[IpAddr],
     deadline: Instant,
     explain: bool,
-) -> Round {
-    let query = Request::Url(UrlRequest {
+) -> ResolutionRound {
+    let query = WireRequest::Url(UrlRequest {
         client: client.to_vec(),
         ibi: wanted.label.spelling().to_owned(),
         file: wanted.file.clone(),
@@ -63,10 +70,10 @@ pub(super) fn begin<A: Ask>(
     })
     .to_query();
     let began = Instant::now();
-    let mut answers = Vec::new();
-    let mut asked: Vec<Awaited<Sent>> = Vec::with_capacity(roster.members.len());
+    let (mut answers, mut minters_waiting) = (Vec::new(), 0);
+    let mut asked: Vec<PendingFuture<AnswerBody>> = Vec::with_capacity(roster.members.len());
     let mut places = Vec::with_capacity(roster.members.len());
-    for (place, Member { archive, absent, load, .. }) in roster.members.iter().enumerate() {
+    for (place, RosterMember { archive, absent, load, .. }) in roster.members.iter().enumerate() {
         let failed = match absent {
             Some(why) => why.clone(),
             None => match load.slot(began) {
@@ -74,6 +81,7 @@ pub(super) fn begin<A: Ask>(
                 Some(slot) => {
                     let answer = ask.ask(archive, &query);
                     places.push(place);
+                    minters_waiting += usize::from(has_own_prefix(archive, &wanted));
                     asked.push(Box::pin(async move {
                         let answer = answer.await;
                         slot.answered();
@@ -83,139 +91,155 @@ pub(super) fn begin<A: Ask>(
                 }
             },
         };
-        answers.push(Answer { archive: archive.id, said: Said::Failed(failed) });
+        answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Failed(failed) });
     }
-    let notes = explain.then(|| Notes::new(&wanted, query, began, &roster.members, &answers));
-    let deadline = deadline.min(began + ANSWER_TIME);
-    let (waiting, timer) = (Gather::new(asked.into_iter()), Box::pin(sleep_until(deadline)));
-    Round { wanted, answers, roster, places, waiting, timer, deadline, notes }
+    let notes = explain.then(|| RoundNotes::new(&wanted, query, began, &roster.members, &answers));
+    let deadline = deadline.min(began + ANSWER_TIMEOUT);
+    let (waiting, timer) = (FutureSet::new(asked.into_iter()), Box::pin(sleep_until(deadline)));
+    ResolutionRound { wanted, answers, roster, places, minters_waiting, waiting, timer, deadline, notes }
 }
 
-impl Round {
-    /// Listens until it is clear what follows: that is never [`Decision::Wait`].
-    pub(super) async fn listen(&mut self) -> Decision {
+impl ResolutionRound {
+    /// Receives answers until a decision is possible; never returns [`RoundDecision::Wait`].
+    pub(super) async fn await_decision(&mut self) -> RoundDecision {
         let mut in_hand = false;
         while !self.waiting.is_empty() {
             match self.next().await {
-                Event::Came(at, sent) => {
-                    let offered = self.hear(at, sent);
-                    // Who has nothing to offer makes nothing better; the last one ends it.
-                    if !offered || self.waiting.is_empty() {
+                RoundEvent::Came(at, sent) => {
+                    let minters_waiting = self.minters_waiting;
+                    let offered = self.receive_answer(at, sent);
+                    let changes = offered || self.minters_waiting < minters_waiting;
+                    // An Archive that offers nothing cannot improve the result, but another's claim
+                    // of the Original may have waited for it; and the last answer ends the round.
+                    if !changes || self.waiting.is_empty() {
                         continue;
                     }
                     match self.decide() {
-                        Decision::Wait if !in_hand && self.would_do() => {
+                        RoundDecision::Wait if !in_hand && self.has_usable_answer() => {
                             in_hand = true;
-                            let grace = self.deadline.min(Instant::now() + GRACE);
+                            let grace = self.deadline.min(Instant::now() + BETTER_ANSWER_GRACE);
                             self.timer.as_mut().reset(grace);
                         }
-                        Decision::Wait => {}
+                        RoundDecision::Wait => {}
                         decision => return decision,
                     }
                 }
-                Event::TimeIsUp if Instant::now() < self.deadline => {
+                RoundEvent::TimeIsUp if Instant::now() < self.deadline => {
                     self.wanted.grace_over = true;
                     self.timer.as_mut().reset(self.deadline);
                     match self.decide() {
-                        Decision::Wait => {}
+                        RoundDecision::Wait => {}
                         decision => return decision,
                     }
                 }
-                Event::TimeIsUp => self.give_up(),
+                RoundEvent::TimeIsUp => self.give_up(),
             }
         }
         self.decide()
     }
 
-    /// Hears all that are still to come, whatever follows.
-    pub(super) async fn hear_rest(&mut self) {
+    /// Receives all remaining answers, whatever follows.
+    pub(super) async fn receive_rest(&mut self) {
         self.timer.as_mut().reset(self.deadline);
         while !self.waiting.is_empty() {
             match self.next().await {
-                Event::Came(at, sent) => {
-                    self.hear(at, sent);
+                RoundEvent::Came(at, sent) => {
+                    self.receive_answer(at, sent);
                 }
-                Event::TimeIsUp => self.give_up(),
+                RoundEvent::TimeIsUp => self.give_up(),
             }
         }
     }
 
-    /// Whether somebody may still answer.
+    /// Whether answers are still pending.
     pub(super) const fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> RoundEvent {
         poll_fn(|cx| {
             if let Poll::Ready(Some((at, sent))) = self.waiting.poll_next(cx) {
-                return Poll::Ready(Event::Came(at, sent));
+                return Poll::Ready(RoundEvent::Came(at, sent));
             }
-            self.timer.as_mut().poll(cx).map(|()| Event::TimeIsUp)
+            self.timer.as_mut().poll(cx).map(|()| RoundEvent::TimeIsUp)
         })
         .await
     }
 
-    /// What follows from what is there.
-    fn decide(&mut self) -> Decision {
+    /// The decision on the answers so far.
+    fn decide(&mut self) -> RoundDecision {
         if self.waiting.is_empty() {
             return decide(&self.answers, &self.wanted);
         }
-        // One stands for all that are waited for.
+        // One entry stands for all pending Archives.
         let place = self.places.first().copied().unwrap_or_default();
-        self.answers.push(Answer { archive: self.roster.members[place].archive.id, said: Said::Waiting });
+        self.answers.push(RoundAnswer {
+            archive: self.roster.members[place].archive.id,
+            said: ArchiveReply::Waiting { has_own_prefix: self.minters_waiting > 0 },
+        });
         let decision = decide(&self.answers, &self.wanted);
         self.answers.pop();
         decision
     }
 
-    /// Whether there is something that will do, should nothing better come.
-    fn would_do(&mut self) -> bool {
+    /// Whether there is a usable result, should nothing better arrive: never before an Archive has
+    /// offered something.
+    fn has_usable_answer(&mut self) -> bool {
+        if !self.answers.iter().any(|answer| matches!(answer.said, ArchiveReply::Offered(_))) {
+            return false;
+        }
         self.wanted.grace_over = true;
         let decision = self.decide();
         self.wanted.grace_over = false;
-        !matches!(decision, Decision::Wait)
+        !matches!(decision, RoundDecision::Wait)
     }
 
-    /// Takes down what an Archive sent; says whether it has something to offer.
-    fn hear(&mut self, at: usize, sent: Sent) -> bool {
+    /// Records an answer and returns whether it offers something.
+    fn receive_answer(&mut self, at: usize, sent: AnswerBody) -> bool {
         let place = self.places[at];
         let member = &self.roster.members[place];
-        let said = read(&sent, member, &self.wanted);
+        let said = read_answer(&sent, member, &self.wanted);
         if let Some(notes) = &mut self.notes {
-            notes.heard(place, &said, Instant::now());
+            notes.record_reply(place, &said, Instant::now());
         }
-        let offered = matches!(said, Said::Offered(_));
-        if !matches!(said, Said::Nothing) {
-            self.answers.push(Answer { archive: member.archive.id, said });
+        self.minters_waiting -= usize::from(has_own_prefix(&member.archive, &self.wanted));
+        let offered = matches!(said, ArchiveReply::Offered(_));
+        if !matches!(said, ArchiveReply::Nothing) {
+            self.answers.push(RoundAnswer { archive: member.archive.id, said });
         }
         offered
     }
 
-    /// Who has not answered by now has failed.
+    /// Marks all Archives that have not answered as failed.
     fn give_up(&mut self) {
         for at in self.waiting.give_up() {
             let place = self.places[at];
-            let said = Said::Failed("no answer in time".to_owned());
+            let said = ArchiveReply::Failed("no answer in time".to_owned());
             if let Some(notes) = &mut self.notes {
-                notes.heard(place, &said, Instant::now());
+                notes.record_reply(place, &said, Instant::now());
             }
-            self.answers.push(Answer { archive: self.roster.members[place].archive.id, said });
+            self.answers.push(RoundAnswer { archive: self.roster.members[place].archive.id, said });
         }
     }
 }
 
-/// What the sent means, if it counts (4.2 step 2).
-fn read(sent: &Sent, member: &Member, wanted: &Wanted) -> Said {
+/// Whether the service of an Archive shares the prefix of the requested label (4.4).
+fn has_own_prefix(archive: &RegisteredArchive, wanted: &RoundQuery) -> bool {
+    wanted.label.shares_prefix(&archive.service) == Some(true)
+}
+
+/// Parses an answer and checks whether it counts (4.2 step 2).
+fn read_answer(sent: &AnswerBody, member: &RosterMember, wanted: &RoundQuery) -> ArchiveReply {
     let bytes = match sent {
-        Ok(bytes) if bytes.is_empty() => return Said::Nothing,
+        Ok(bytes) if bytes.is_empty() => return ArchiveReply::Nothing,
         Ok(bytes) => bytes,
-        Err(AskFailed(why)) => return Said::Failed(why.clone()),
+        Err(ArchiveTransportError(why)) => return ArchiveReply::Failed(why.clone()),
     };
-    let pairs = match Pairs::read(bytes, &Limits::default()) {
+    let pairs = match Pairs::read(bytes, &PairsLimits::default()) {
         Ok(pairs) => pairs,
-        Err(why) => return Said::Failed(format!("its answer is no list of pairs: {why}")),
+        Err(why) => return ArchiveReply::Failed(format!("its answer is no list of pairs: {why}")),
     };
-    let asked = Asked {
+    let asked = AnswerExpectation {
         label: &wanted.label,
         verbs: &wanted.verbs,
         service: &member.archive.service,

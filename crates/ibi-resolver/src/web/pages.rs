@@ -1,4 +1,4 @@
-//! Pages for people: complete without scripts, in Portuguese and English.
+//! Pages for people, in Portuguese and English; they work without scripts.
 
 use std::sync::Arc;
 
@@ -6,24 +6,26 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use ibi_http::accept::{Tongue, value};
+use ibi_http::accept::{UiLanguage, query_value};
 use ibi_http::page;
 
-use crate::archive::{Archive, Standing};
-use crate::explain::Explanation;
+use crate::archive::{RegisteredArchive, RegistrationStatus};
 use crate::link::path_and_query;
-use crate::told::{Told, Words, words};
-use crate::web::site::Site;
+use crate::outcome_view::{OutcomeView, Words, words};
+use crate::resolve::ResolutionExplanation;
+use crate::web::site::ResolverSite;
 
-/// Says the language of pages in a query.
-const LANG: &str = "ibiurl.lang";
+/// The query pair that selects the page language.
+const PAGE_LANGUAGE_PAIR: &str = "ibiurl.lang";
 
 #[derive(Template)]
 #[template(path = "home.html")]
-struct Home<'a> {
+struct ResolverHomePage<'a> {
     words: &'a Words,
     switch: String,
-    archives: &'a [Arc<Archive>],
+    keep: &'static str,
+    /// Service, address and status.
+    archives: Vec<(&'a str, Option<&'a str>, &'static str)>,
 }
 
 #[derive(Template)]
@@ -31,7 +33,8 @@ struct Home<'a> {
 struct OutcomePage<'a> {
     words: &'a Words,
     switch: String,
-    told: &'a Told,
+    keep: &'static str,
+    told: &'a OutcomeView,
     lists: Vec<(&'a str, Vec<(String, bool)>)>,
 }
 
@@ -40,6 +43,7 @@ struct OutcomePage<'a> {
 struct ServicePage<'a> {
     words: &'a Words,
     switch: String,
+    keep: &'static str,
     service: &'a str,
     public_url: &'a str,
     software: &'a str,
@@ -50,39 +54,63 @@ struct ServicePage<'a> {
 struct ExplanationPage<'a> {
     words: &'a Words,
     switch: String,
+    keep: &'static str,
     text: String,
-    explanation: &'a Explanation,
+    explanation: &'a ResolutionExplanation,
 }
 
-/// The first page: a place for an identifier, and which Archives are asked.
-pub(super) async fn home(State(site): State<Arc<Site>>, request: Request) -> Response {
+/// The home page: an input for an identifier, and the list of Archives.
+pub(super) async fn home(State(site): State<Arc<ResolverSite>>, request: Request) -> Response {
     let (headers, query) = (request.headers(), request.uri().query());
-    if let Some(ibi) = query.and_then(|query| value(query, "ibi")) {
-        // Whatever it is, it is one path on this host, and is read there.
+    if let Some(ibi) = query.and_then(|query| query_value(query, "ibi")) {
+        // Whatever was entered becomes a path on this host and is parsed there.
         let path: String = ibi.chars().filter(char::is_ascii_graphic).collect();
         let path = path_and_query(&path);
+        // Keep a query that was entered with the identifier.
+        let keep = if path.contains('?') { "" } else { language_query(query) };
         // Browsers read `//host` and `/\host` as another host.
-        return Redirect::to(&format!("/{}", path.trim_start_matches(['/', '\\']))).into_response();
+        return Redirect::to(&format!("/{}{keep}", path.trim_start_matches(['/', '\\']))).into_response();
     }
-    let archives: Vec<Arc<Archive>> = site
+    let archives: Vec<Arc<RegisteredArchive>> = site
         .registry
         .archives()
         .iter()
-        .filter(|archive| archive.standing != Standing::Retired)
+        .filter(|archive| archive.standing != RegistrationStatus::Retired)
         .cloned()
         .collect();
-    let tongue = tongue(headers, query);
-    let (words, switch) = (words(tongue), switch(tongue, query));
-    page_of(StatusCode::OK, &Home { words, switch, archives: &archives })
+    let tongue = page_language(headers, query);
+    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
+    let rows = archives
+        .iter()
+        .map(|archive| (archive.service.spelling(), archive.address.as_deref(), standing(words, archive)));
+    let mut response =
+        render_page(StatusCode::OK, &ResolverHomePage { words, switch, keep, archives: rows.collect() });
+    page::allow_external_forms(&mut response);
+    response
 }
 
-/// What a resolution came to, if nobody is sent anywhere.
-pub(super) fn outcome(status: StatusCode, told: &Told, tongue: Tongue, query: Option<&str>) -> Response {
-    let (words, switch) = (words(tongue), switch(tongue, query));
-    page_of(status, &OutcomePage { words, switch, told, lists: told.lists(words) })
+fn standing(words: &Words, archive: &RegisteredArchive) -> &'static str {
+    match archive.standing {
+        RegistrationStatus::New => words.new,
+        RegistrationStatus::Unconfirmed => words.unconfirmed,
+        RegistrationStatus::OnLine => words.online,
+        RegistrationStatus::OffLine => words.offline,
+        RegistrationStatus::Retired => words.retired,
+    }
 }
 
-/// What the resolver's own service is (D39).
+/// The page for an outcome without a redirect.
+pub(super) fn outcome(
+    status: StatusCode,
+    told: &OutcomeView,
+    tongue: UiLanguage,
+    query: Option<&str>,
+) -> Response {
+    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
+    render_page(status, &OutcomePage { words, switch, keep, told, lists: told.lists(words) })
+}
+
+/// The page about the resolver's own service (D39).
 pub(super) fn service(
     headers: &HeaderMap,
     query: Option<&str>,
@@ -90,35 +118,50 @@ pub(super) fn service(
     public_url: &str,
     software: &str,
 ) -> Response {
-    let tongue = tongue(headers, query);
-    let (words, switch) = (words(tongue), switch(tongue, query));
-    page_of(StatusCode::OK, &ServicePage { words, switch, service, public_url, software })
+    let tongue = page_language(headers, query);
+    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
+    render_page(StatusCode::OK, &ServicePage { words, switch, keep, service, public_url, software })
 }
 
-/// How an answer came about.
-pub(super) fn explanation(explanation: &Explanation, tongue: Tongue, query: Option<&str>) -> Response {
-    let (words, switch) = (words(tongue), switch(tongue, query));
+/// The page that explains a resolution.
+pub(super) fn explanation(
+    explanation: &ResolutionExplanation,
+    tongue: UiLanguage,
+    query: Option<&str>,
+) -> Response {
+    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
     let text = explanation.to_string();
-    page_of(StatusCode::OK, &ExplanationPage { words, switch, text, explanation })
+    render_page(StatusCode::OK, &ExplanationPage { words, switch, keep, text, explanation })
 }
 
-/// The language of a page: what the query says in a name that is not passed on to items (4.1), or what the client likes.
-pub(super) fn tongue(headers: &HeaderMap, query: Option<&str>) -> Tongue {
-    let said = query.and_then(|query| value(query, LANG));
-    said.as_deref().and_then(Tongue::named).unwrap_or_else(|| Tongue::of(headers, None))
+/// The page language: the query pair, whose name is not passed on to items (4.1), or the client's
+/// preference.
+pub(super) fn page_language(headers: &HeaderMap, query: Option<&str>) -> UiLanguage {
+    let said = query.and_then(|query| query_value(query, PAGE_LANGUAGE_PAIR));
+    said.as_deref().and_then(UiLanguage::from_code).unwrap_or_else(|| UiLanguage::of(headers, None))
+}
+
+/// The query for links to other pages of the resolver: it keeps the language that the reader chose.
+fn language_query(query: Option<&str>) -> &'static str {
+    let said = query.and_then(|query| query_value(query, PAGE_LANGUAGE_PAIR));
+    match said.as_deref().and_then(UiLanguage::from_code) {
+        None => "",
+        Some(UiLanguage::English) => "?ibiurl.lang=en",
+        Some(UiLanguage::Portuguese) => "?ibiurl.lang=pt",
+    }
 }
 
 /// The query of the same page in the other language.
-fn switch(tongue: Tongue, query: Option<&str>) -> String {
+fn other_language_query(tongue: UiLanguage, query: Option<&str>) -> String {
     let pairs = query.unwrap_or_default().split('&');
-    let is_other = |pair: &&str| !pair.is_empty() && pair.split('=').next() != Some(LANG);
+    let is_other = |pair: &&str| !pair.is_empty() && pair.split('=').next() != Some(PAGE_LANGUAGE_PAIR);
     let mut pairs: Vec<&str> = pairs.filter(is_other).collect();
-    let lang = format!("{LANG}={}", words(tongue).other);
+    let lang = format!("{PAGE_LANGUAGE_PAIR}={}", words(tongue).other);
     pairs.push(&lang);
     pairs.join("&")
 }
 
-fn page_of(status: StatusCode, template: &impl Template) -> Response {
+fn render_page(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
         Ok(text) => page::page(status, text),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be written\n").into_response(),

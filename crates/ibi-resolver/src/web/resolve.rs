@@ -1,4 +1,4 @@
-//! Persistent URLs (clause 4.1), answered as 4.3 says.
+//! Persistent URLs (clause 4.1); responses as in 4.3.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
-use ibi_http::accept::{Taste, Tongue, lines};
+use ibi_http::accept::{PreferredFormat, UiLanguage, join_header_lines};
 use ibi_protocol::analysis::AcceptedLanguages;
-use ibi_protocol::{PersistentError, PersistentUrl, Place};
+use ibi_protocol::{PersistentUrl, PersistentUrlError, UrlPart};
 
-use crate::alerts::Suspected;
-use crate::resolve::{Asked, Outcome, Resolution, name};
+use crate::alerts::RaisedAlert;
+use crate::api_view::AlertView;
+use crate::outcome_view::{ClaimEvidence, OutcomeView, words};
+use crate::resolve::{ResolutionOutcome, ResolutionRequest, ResolutionResult, alert_item_name};
 use crate::schemes::ForeignScheme;
-use crate::shown::AlertShown;
-use crate::told::{ClaimEvidence, Told, words};
-use crate::web::site::Site;
+use crate::web::site::ResolverSite;
 use crate::web::{pages, service};
 
-/// When to come again, in seconds, if some Archive did not answer.
-const AGAIN: HeaderValue = HeaderValue::from_static("5");
+/// `Retry-After` in seconds, if some Archive did not answer.
+const INCOMPLETE_RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
-/// Everything that has no other route.
-pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Response {
+/// Handles every request without another route.
+pub(super) async fn get(State(site): State<Arc<ResolverSite>>, request: Request) -> Response {
     let (request, _) = request.into_parts();
     let (path, query) = (request.uri.path(), request.uri.query());
     if request.method != Method::GET && request.method != Method::HEAD {
@@ -38,30 +38,30 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
     if service::is_own(&site, path) && query.is_none_or(is_about_language) {
         return service::description(&site, headers, query);
     }
-    let parsed = explain_wish(query).and_then(|(query, explain)| {
-        let url = PersistentUrl::parse(path, query).map_err(|error| Unreadable::Url(Box::new(error)))?;
+    let parsed = split_explain(query).and_then(|(query, explain)| {
+        let url = PersistentUrl::parse(path, query).map_err(|error| UnreadableUrl::Url(Box::new(error)))?;
         Ok((url, explain))
     });
     let (url, explain) = match parsed {
         Ok(parsed) => parsed,
         Err(unreadable) => {
-            // What is no label may be one of another scheme (D35).
-            if matches!(unreadable, Unreadable::Url(_))
-                && let Some(response) = foreign(&site, &request)
+            // A path without a label may be an identifier of another scheme (D35).
+            if matches!(unreadable, UnreadableUrl::Url(_))
+                && let Some(response) = redirect_foreign(&site, &request)
             {
                 return response;
             }
             metrics::counter!("ibi_resolutions_total", "status" => "400").increment(1);
-            return bad(headers, request.uri.query(), &unreadable);
+            return bad_request(headers, request.uri.query(), &unreadable);
         }
     };
-    // With what links in the field put before it, or with pairs that are nobody's, it is the service
-    // still (4.1, D39).
+    // With a link prefix before it, or with unknown query pairs, it is still the service (4.1,
+    // D39).
     let is_bare = url.verbs.is_empty() && url.file.is_none() && !url.original && !explain;
     if is_bare && url.label == site.registry.settings().service {
         return service::description(&site, headers, request.uri.query());
     }
-    let asked = Asked {
+    let asked = ResolutionRequest {
         persistent: persistent(&site, &request),
         languages: accepted(headers),
         client: site.clients(&request),
@@ -69,76 +69,103 @@ pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Resp
         explain,
         goes: !explain,
     };
-    let resolution = site.resolver.resolve(asked).await;
+    let (resolution, charge) = match site.resolve_rated(asked).await {
+        Ok(resolved) => resolved,
+        Err(problem) => return too_many(headers, request.uri.query(), problem),
+    };
     count(resolution.outcome.status());
     let evidence = match &resolution.outcome {
-        Outcome::Alert(suspected) => evidence(&site, suspected).await,
+        ResolutionOutcome::Alert(suspected) => evidence(&site, suspected).await,
         _ => Vec::new(),
     };
-    answer(headers, request.uri.query(), &resolution, evidence)
+    let mut response = answer(headers, request.uri.query(), &resolution, evidence);
+    charge.write_headers(response.headers_mut());
+    response
 }
 
-/// What is known by now of the claims of an original.
-async fn evidence(site: &Arc<Site>, suspected: &[Suspected]) -> Vec<ClaimEvidence> {
-    let items: Vec<String> = suspected.iter().map(name).collect();
+/// The response to a client that exhausted its quota: 429 with the quota and the retry delay.
+fn too_many(headers: &HeaderMap, query: Option<&str>, problem: Problem) -> Response {
+    count(429);
+    let tongue = pages::page_language(headers, query);
+    let told = OutcomeView {
+        kind: "urn:ibi:problem:too-many-requests".to_owned(),
+        title: words(tongue).too_many,
+        status: 429,
+        detail: words(tongue).too_many_detail.to_owned(),
+        ..OutcomeView::default()
+    };
+    let mut response = outcome_response(headers, query, tongue, &told);
+    let limited = problem.into_response();
+    for name in ["retry-after", "ratelimit", "ratelimit-policy"] {
+        if let Some(value) = limited.headers().get(name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
+}
+
+/// The evidence gathered so far for the claims of an original.
+async fn evidence(site: &Arc<ResolverSite>, suspected: &[RaisedAlert]) -> Vec<ClaimEvidence> {
+    let items: Vec<String> = suspected.iter().map(alert_item_name).collect();
     let registry = site.registry.clone();
     let found = tokio::task::spawn_blocking(move || {
         let alerts = items.iter().filter_map(|item| registry.open_alert(item).ok().flatten());
-        let each = alerts.map(|alert| ClaimEvidence::of(AlertShown::new(&registry, &alert)));
+        let each = alerts.map(|alert| ClaimEvidence::of(AlertView::new(&registry, &alert)));
         each.flatten().collect()
     });
     found.await.unwrap_or_default()
 }
 
-/// The configured base, then path and query as they came (3.5).
-fn persistent(site: &Site, request: &Parts) -> String {
+/// The configured base URL, then path and query as received (3.5).
+fn persistent(site: &ResolverSite, request: &Parts) -> String {
     let rest = request.uri.path_and_query().map_or("/", |rest| rest.as_str());
     format!("{}{rest}", site.public_url)
 }
 
-/// All lines of `Accept-Language` together (4.2 step 6).
+/// All lines of `Accept-Language`, joined (4.2 step 6).
 pub(super) fn accepted(headers: &HeaderMap) -> AcceptedLanguages {
-    AcceptedLanguages::parse(&lines(headers, &header::ACCEPT_LANGUAGE))
+    AcceptedLanguages::parse(&join_header_lines(headers, &header::ACCEPT_LANGUAGE))
 }
 
-/// What cannot be read.
-enum Unreadable {
-    Url(Box<PersistentError>),
+/// Why a request cannot be parsed.
+enum UnreadableUrl {
+    Url(Box<PersistentUrlError>),
     /// The value of `ibiurl.explain`.
     Explain,
 }
 
-/// Whether a query only says in which language a page is wanted.
+/// Whether a query only selects the page language.
 fn is_about_language(query: &str) -> bool {
     query.split('&').all(|pair| pair.starts_with("ibiurl.lang="))
 }
 
-/// An identifier of another scheme: to the proxy that the operator set, or 404 naming it (D35).
-fn foreign(site: &Site, request: &Parts) -> Option<Response> {
+/// An identifier of another scheme: redirects to the configured proxy, or returns a 404 that names
+/// the scheme (D35).
+fn redirect_foreign(site: &ResolverSite, request: &Parts) -> Option<Response> {
     let (path, query) = (request.uri.path(), request.uri.query());
     let (scheme, identifier) = ForeignScheme::of_path(path)?;
     if let Some(location) = site.scheme_proxies.location(scheme, identifier, query)
         && let Ok(to) = HeaderValue::from_str(&location)
     {
         count(302);
-        return Some(found(&location, to));
+        return Some(redirect_to(&location, to));
     }
     count(404);
-    let tongue = pages::tongue(&request.headers, query);
+    let tongue = pages::page_language(&request.headers, query);
     let words = words(tongue);
-    let told = Told {
+    let told = OutcomeView {
         kind: "urn:ibi:problem:foreign-scheme".to_owned(),
         title: words.scheme,
         status: 404,
         detail: format!("{} {}: {identifier}", words.scheme_detail, scheme.name()),
-        ..Told::default()
+        ..OutcomeView::default()
     };
-    Some(tell(&request.headers, query, tongue, &told))
+    Some(outcome_response(&request.headers, query, tongue, &told))
 }
 
-/// Whether an explanation is wanted, and the query that is left: one that is exactly `explain` is ours, and so is the pair
-/// `ibiurl.explain=yes` beside others; anything else is the item's (D33).
-fn explain_wish(query: Option<&str>) -> Result<(Option<&str>, bool), Unreadable> {
+/// Whether an explanation is wanted, and the remaining query. A query that is exactly `explain` is
+/// ours, as is the pair `ibiurl.explain=yes` among others; anything else belongs to the item (D33).
+fn split_explain(query: Option<&str>) -> Result<(Option<&str>, bool), UnreadableUrl> {
     if query == Some("explain") {
         return Ok((None, true));
     }
@@ -147,7 +174,7 @@ fn explain_wish(query: Option<&str>) -> Result<(Option<&str>, bool), Unreadable>
     match (wishes.next(), wishes.next()) {
         (None, _) | (Some("no"), None) => Ok((query, false)),
         (Some("yes"), None) => Ok((query, true)),
-        _ => Err(Unreadable::Explain),
+        _ => Err(UnreadableUrl::Explain),
     }
 }
 
@@ -159,38 +186,39 @@ fn count(status: u16) {
         404 => "404",
         409 => "409",
         410 => "410",
+        429 => "429",
         503 => "503",
         _ => "508",
     };
     metrics::counter!("ibi_resolutions_total", "status" => text).increment(1);
 }
 
-/// What is no persistent URL: 400, which rule and where.
-fn bad(headers: &HeaderMap, query: Option<&str>, unreadable: &Unreadable) -> Response {
-    let tongue = pages::tongue(headers, query);
+/// Not a persistent URL: 400 with the rule and the position.
+fn bad_request(headers: &HeaderMap, query: Option<&str>, unreadable: &UnreadableUrl) -> Response {
+    let tongue = pages::page_language(headers, query);
     let detail = match unreadable {
-        Unreadable::Url(error) => in_words(error, tongue),
-        Unreadable::Explain => words(tongue).bad_explain.to_owned(),
+        UnreadableUrl::Url(error) => error_text(error, tongue),
+        UnreadableUrl::Explain => words(tongue).bad_explain.to_owned(),
     };
-    let told = Told {
+    let told = OutcomeView {
         kind: "urn:ibi:problem:bad-request".to_owned(),
         title: words(tongue).bad,
         status: 400,
         detail,
-        ..Told::default()
+        ..OutcomeView::default()
     };
-    tell(headers, query, tongue, &told)
+    outcome_response(headers, query, tongue, &told)
 }
 
-/// Which rule is broken, and where. The rules themselves are worded in English.
-fn in_words(error: &PersistentError, tongue: Tongue) -> String {
+/// The violated rule and its position. The rules themselves are worded in English.
+fn error_text(error: &PersistentUrlError, tongue: UiLanguage) -> String {
     let (place, at) = error.position();
     match (tongue, place) {
-        (Tongue::English, _) => error.to_string(),
-        (Tongue::Portuguese, Place::Path) => {
+        (UiLanguage::English, _) => error.to_string(),
+        (UiLanguage::Portuguese, UrlPart::Path) => {
             format!("Regra `{}`, no byte {at} do caminho. Em inglês: {error}", error.code())
         }
-        (Tongue::Portuguese, Place::Query) => {
+        (UiLanguage::Portuguese, UrlPart::Query) => {
             format!("Regra `{}`, no byte {at} da consulta. Em inglês: {error}", error.code())
         }
     }
@@ -199,42 +227,52 @@ fn in_words(error: &PersistentError, tongue: Tongue) -> String {
 fn answer(
     headers: &HeaderMap,
     query: Option<&str>,
-    resolution: &Resolution,
+    resolution: &ResolutionResult,
     evidence: Vec<ClaimEvidence>,
 ) -> Response {
-    let tongue = pages::tongue(headers, query);
+    let tongue = pages::page_language(headers, query);
     if let Some(explanation) = &resolution.explanation {
-        let mut response = match Taste::of(headers) {
-            Taste::Json => axum::Json(explanation).into_response(),
-            Taste::Text => explanation.to_string().into_response(),
-            Taste::Page => pages::explanation(explanation, tongue, query),
+        let mut response = match PreferredFormat::of(headers) {
+            PreferredFormat::Json => axum::Json(explanation).into_response(),
+            PreferredFormat::Text => explanation.to_string().into_response(),
+            PreferredFormat::Page => pages::explanation(explanation, tongue, query),
         };
-        fresh(&mut response);
+        forbid_caching(&mut response);
         return response;
     }
-    if let Outcome::Found { location, .. } = &resolution.outcome
+    if let ResolutionOutcome::Found { location, .. } = &resolution.outcome
         && let Ok(to) = HeaderValue::from_str(location)
     {
-        return found(location, to);
+        return redirect_to(location, to);
     }
-    tell(headers, query, tongue, &Told { evidence, ..Told::new(&resolution.outcome, tongue) })
+    outcome_response(
+        headers,
+        query,
+        tongue,
+        &OutcomeView { evidence, ..OutcomeView::new(&resolution.outcome, tongue) },
+    )
 }
 
-/// The client goes there.
-fn found(location: &str, to: HeaderValue) -> Response {
+/// Redirects the client.
+fn redirect_to(location: &str, to: HeaderValue) -> Response {
     let mut response = (StatusCode::FOUND, format!("{location}\n")).into_response();
     response.headers_mut().insert(header::LOCATION, to);
-    fresh(&mut response);
+    forbid_caching(&mut response);
     response
 }
 
-/// Tells an outcome in the form that the client likes.
-fn tell(headers: &HeaderMap, query: Option<&str>, tongue: Tongue, told: &Told) -> Response {
+/// An outcome in the client's preferred format.
+fn outcome_response(
+    headers: &HeaderMap,
+    query: Option<&str>,
+    tongue: UiLanguage,
+    told: &OutcomeView,
+) -> Response {
     let status = StatusCode::from_u16(told.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = match Taste::of(headers) {
-        Taste::Page => pages::outcome(status, told, tongue, query),
-        Taste::Text => (status, told.to_text(tongue)).into_response(),
-        Taste::Json => {
+    let mut response = match PreferredFormat::of(headers) {
+        PreferredFormat::Page => pages::outcome(status, told, tongue, query),
+        PreferredFormat::Text => (status, told.to_text(tongue)).into_response(),
+        PreferredFormat::Json => {
             let mut response = (status, axum::Json(told)).into_response();
             let kind = HeaderValue::from_static("application/problem+json");
             response.headers_mut().insert(header::CONTENT_TYPE, kind);
@@ -242,14 +280,14 @@ fn tell(headers: &HeaderMap, query: Option<&str>, tongue: Tongue, told: &Told) -
         }
     };
     if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(header::RETRY_AFTER, AGAIN);
+        response.headers_mut().insert(header::RETRY_AFTER, INCOMPLETE_RETRY_AFTER);
     }
-    fresh(&mut response);
+    forbid_caching(&mut response);
     response
 }
 
-/// An answer is of this moment, of this client and of what it reads.
-pub(super) fn fresh(response: &mut Response) {
+/// A response depends on the moment, the client and its preferences.
+pub(super) fn forbid_caching(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Language"));
@@ -260,21 +298,21 @@ pub(super) fn fresh(response: &mut Response) {
 mod tests {
     use super::*;
 
-    /// 4.3: a page in Portuguese says which rule, and where.
+    /// 4.3: the page in Portuguese names the rule and the position.
     #[test]
     fn what_cannot_be_read_is_told_in_two_languages() {
         let error = PersistentUrl::parse("/LK47B6W/362SFKH!!", None).unwrap_err();
-        let told = in_words(&error, Tongue::Portuguese);
+        let told = error_text(&error, UiLanguage::Portuguese);
         assert!(told.starts_with("Regra `modifiers`, no byte 17 do caminho."), "{told}");
-        assert_eq!(in_words(&error, Tongue::English), error.to_string());
+        assert_eq!(error_text(&error, UiLanguage::English), error.to_string());
         let twice = "ibiurl.verblist=GetMetadata&ibiurl.verblist=GetMetadata";
         let error = PersistentUrl::parse("/LK47B6W/362SFKH", Some(twice)).unwrap_err();
-        assert!(in_words(&error, Tongue::Portuguese).starts_with("Regra `pair-twice`, no byte"));
+        assert!(error_text(&error, UiLanguage::Portuguese).starts_with("Regra `pair-twice`, no byte"));
     }
 
     #[test]
     fn clause_d33_explain_is_ours_and_nothing_else() {
-        let wish = |query| explain_wish(query).map_err(|_| "400");
+        let wish = |query| split_explain(query).map_err(|_| "400");
         assert_eq!(wish(None), Ok((None, false)));
         assert_eq!(wish(Some("explain")), Ok((None, true)));
         assert_eq!(wish(Some("a=1&ibiurl.explain=yes&b")), Ok((Some("a=1&ibiurl.explain=yes&b"), true)));

@@ -1,4 +1,4 @@
-//! A resolver on line, and what its answers have in common.
+//! A resolver online, and what its responses have in common.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -7,95 +7,121 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::request::Parts;
-use ibi_http::Limits;
-use ibi_http::client::{Peer, Proxies};
-use ibi_http::telemetry::Figures;
-use ibi_store::DataLock;
+use ibi_http::ServerLimits;
+use ibi_http::client::{ConnectionPeer, TrustedProxies};
+use ibi_http::rate::{RateLimiter, RateQuotas};
+use ibi_http::telemetry::ServerMetrics;
+use ibi_http::token_store::TokenFileUpdater;
+use ibi_store::DataFolderLock;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::Standing;
-use crate::ask::Health;
-use crate::ask::network::Network;
-use crate::inclusion::{Clock, Inclusion};
-use crate::registry::{Registry, RegistryError};
+use crate::archive::RegistrationStatus;
+use crate::inclusion::{InclusionService, ResolverClock};
+use crate::registry::{Registry, ResolverRegistryError};
 use crate::resolve::Resolver;
 use crate::schemes::SchemeProxies;
+use crate::transport::ArchiveHealth;
+use crate::transport::network::HttpTransport;
+use crate::web::miss_quota::FoundLabels;
 
-/// Between two times that figures are brought up to date.
-const OFTEN: Duration = Duration::from_secs(5);
+/// Interval between metrics updates.
+const METRICS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a token of a resolver allows.
+/// The role of a resolver token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Everything.
+pub enum ResolverRole {
+    /// May do everything.
     Operator,
 }
 
-impl AsRef<str> for Role {
+impl AsRef<str> for ResolverRole {
     fn as_ref(&self) -> &str {
         match self {
-            Role::Operator => "operator",
+            ResolverRole::Operator => "operator",
         }
     }
 }
 
 /// The tokens of a resolver.
-pub type Tokens = ibi_http::tokens::Tokens<Role>;
+pub type ResolverTokens = ibi_http::token_store::TokenStore<ResolverRole>;
 
-/// Those of a data folder.
-pub fn tokens(data: &Path) -> Tokens {
-    let replace = |path: &Path, bytes: &[u8]| {
-        ibi_store::service::replace(path, bytes).map_err(|error| error.to_string())
-    };
-    Tokens::new(data.join("tokens.json"), replace)
+/// The tokens of a data folder.
+pub fn tokens(data: &Path) -> ResolverTokens {
+    let change: TokenFileUpdater =
+        |path, alter| ibi_store::small_file::change(path, alter).map_err(|error| error.to_string());
+    ResolverTokens::new(data.join("tokens.json"), change)
 }
 
-/// A resolver on line.
-pub struct Site {
+/// A resolver online.
+pub struct ResolverSite {
     pub(super) registry: Registry,
-    pub(super) resolver: Resolver<Network, Registry>,
-    pub(super) inclusion: Inclusion<Network>,
-    pub(super) tokens: Tokens,
-    pub(super) proxies: Proxies,
-    pub(super) limits: Limits,
-    pub(super) figures: Option<Figures>,
+    pub(super) resolver: Resolver<HttpTransport, Registry>,
+    pub(super) inclusion: InclusionService<HttpTransport>,
+    pub(super) tokens: ResolverTokens,
+    pub(super) proxies: TrustedProxies,
+    pub(super) limits: ServerLimits,
+    pub(super) figures: Option<ServerMetrics>,
     pub(super) public_url: String,
     pub(super) scheme_proxies: SchemeProxies,
-    clock: Clock,
+    pub(super) rates: Arc<RateLimiter>,
+    pub(super) found: FoundLabels,
+    clock: ResolverClock,
     stopping: AtomicBool,
-    _lock: DataLock,
+    _lock: DataFolderLock,
 }
 
-/// What an operator says of a site.
-pub struct SiteOptions {
-    /// Whether Archives may be on private and loopback addresses.
+/// The options of a site.
+pub struct ResolverSiteOptions {
+    /// Whether Archives may have private or loopback addresses.
     pub allow_private: bool,
-    /// The base of persistent URLs, if it is not what the registry says.
+    /// The base of persistent URLs, if it differs from the registry's.
     pub public_url: Option<String>,
-    /// Which proxies are believed.
-    pub proxies: Proxies,
-    /// Where identifiers of other schemes go (D35).
+    /// The trusted proxies.
+    pub proxies: TrustedProxies,
+    /// The proxies for identifiers of other schemes (D35).
     pub scheme_proxies: SchemeProxies,
-    /// Bounds.
-    pub limits: Limits,
-    /// Tells the time.
-    pub clock: Clock,
+    /// The server limits.
+    pub limits: ServerLimits,
+    /// The clock.
+    pub clock: ResolverClock,
+    /// The rate limits.
+    pub rates: Arc<RateLimiter>,
 }
 
-impl Site {
+impl ResolverSiteOptions {
+    /// The default options.
+    pub fn new(clock: ResolverClock) -> Self {
+        Self {
+            allow_private: false,
+            public_url: None,
+            proxies: TrustedProxies::new(|_| false),
+            scheme_proxies: SchemeProxies::default(),
+            limits: ServerLimits::default(),
+            clock,
+            rates: Arc::new(RateLimiter::new(RateQuotas::default())),
+        }
+    }
+}
+
+impl ResolverSite {
     /// Opens the resolver of a data folder to serve it.
-    pub fn open(data: &Path, options: SiteOptions, figures: Option<Figures>) -> Result<Self, RegistryError> {
+    pub fn open(
+        data: &Path,
+        options: ResolverSiteOptions,
+        figures: Option<ServerMetrics>,
+    ) -> Result<Self, ResolverRegistryError> {
         let registry = Registry::open(data)?;
-        // Two would undo what each other finds out about Archives.
-        let lock = DataLock::take(data).map_err(|error| RegistryError::Store(error.into()))?;
-        let lock = lock.ok_or_else(|| RegistryError::Served { data: data.to_owned() })?;
-        let health = Health::default();
-        let network = Arc::new(Network::new(options.allow_private, health.clone()));
+        // Two servers would overwrite each other's findings about Archives.
+        let lock =
+            DataFolderLock::try_lock(data).map_err(|error| ResolverRegistryError::Store(error.into()))?;
+        let lock = lock.ok_or_else(|| ResolverRegistryError::Served { data: data.to_owned() })?;
+        let health = ArchiveHealth::default();
+        let network = Arc::new(HttpTransport::new(options.allow_private, health.clone()));
         let clock = options.clock;
         Ok(Self {
             resolver: Resolver::new(Arc::clone(&network), Arc::new(registry.clone()), Arc::clone(&clock)),
-            inclusion: Inclusion::new(registry.clone(), network, health, Arc::clone(&clock))?,
+            inclusion: InclusionService::new(registry.clone(), network, health, Arc::clone(&clock))?,
             tokens: tokens(data),
             proxies: options.proxies,
             scheme_proxies: options.scheme_proxies,
@@ -103,6 +129,8 @@ impl Site {
             figures,
             public_url: options.public_url.unwrap_or_else(|| registry.settings().public_url.clone()),
             registry,
+            rates: options.rates,
+            found: FoundLabels::default(),
             clock,
             stopping: AtomicBool::new(false),
             _lock: lock,
@@ -114,39 +142,43 @@ impl Site {
         &self.registry
     }
 
-    /// What is to be done all the time: Archives are called back, figures brought up to date. It never ends.
-    pub async fn tend(self: Arc<Self>) {
+    /// Runs the periodic tasks: probing Archives and updating metrics. Never returns.
+    pub async fn run_background_tasks(self: Arc<Self>) {
         let inclusion = self.inclusion.clone();
         let figures = async {
             loop {
                 let site = Arc::clone(&self);
-                let _ = tokio::task::spawn_blocking(move || site.measure()).await;
-                tokio::time::sleep(OFTEN).await;
+                let _ = tokio::task::spawn_blocking(move || site.update_metrics()).await;
+                tokio::time::sleep(METRICS_INTERVAL).await;
             }
         };
-        tokio::join!(inclusion.tend(), figures);
+        tokio::join!(inclusion.run_probes(), figures);
     }
 
-    fn measure(&self) {
+    fn update_metrics(&self) {
         if let Ok(open) = self.registry.open_alerts() {
-            metrics::gauge!("ibi_alerts_open").set(number(open));
+            metrics::gauge!("ibi_alerts_open").set(metric_value(open));
         }
         let archives = self.registry.archives();
-        for standing in
-            [Standing::New, Standing::Unconfirmed, Standing::OnLine, Standing::OffLine, Standing::Retired]
-        {
+        for standing in [
+            RegistrationStatus::New,
+            RegistrationStatus::Unconfirmed,
+            RegistrationStatus::OnLine,
+            RegistrationStatus::OffLine,
+            RegistrationStatus::Retired,
+        ] {
             let count = archives.iter().filter(|archive| archive.standing == standing).count();
-            metrics::gauge!("ibi_archives", "standing" => standing.as_str()).set(number(count as u64));
+            metrics::gauge!("ibi_archives", "standing" => standing.as_str()).set(metric_value(count as u64));
         }
-        self.figures.iter().for_each(Figures::sum_up);
+        self.figures.iter().for_each(ServerMetrics::run_upkeep);
     }
 
-    /// Says that it stops soon: whoever asks whether it is ready is told so.
+    /// Announces the shutdown: readiness checks fail from now on.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
     }
 
-    /// Sends what is left to be sent, for as long at the most.
+    /// Sends pending acknowledgments, for at most this long.
     pub async fn close(&self, within: Duration) {
         self.resolver.close(within).await;
     }
@@ -160,26 +192,27 @@ impl Site {
         (self.clock)()
     }
 
-    /// Who asks, and the proxies between (3.4).
+    /// The client and the proxies in between (3.4).
     pub(super) fn clients(&self, request: &Parts) -> Vec<IpAddr> {
-        let peer = request.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
-        self.proxies.way(peer, &request.headers)
+        let peer =
+            request.extensions.get::<ConnectionPeer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
+        self.proxies.client_path(peer, &request.headers)
     }
 }
 
-impl std::fmt::Debug for SiteOptions {
+impl std::fmt::Debug for ResolverSiteOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SiteOptions").field("allow_private", &self.allow_private).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Site {
+impl std::fmt::Debug for ResolverSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Site").field("registry", &self.registry).finish_non_exhaustive()
     }
 }
 
-/// Counts are far below what a float counts exactly.
-fn number(count: u64) -> f64 {
+/// Counts stay far below the limit of exact floats.
+fn metric_value(count: u64) -> f64 {
     u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }

@@ -1,8 +1,8 @@
 //! The short forms of answers, turned into the pairs of 3.4.
 
 use ibi_id::Label;
-use ibi_protocol::{Forms, Pairs, Relation};
-use ibi_resolver::Archive;
+use ibi_protocol::{LabelForms, Pairs, Relation};
+use ibi_resolver::RegisteredArchive;
 
 use crate::script::{Held, Said};
 
@@ -10,13 +10,13 @@ use crate::script::{Held, Said};
 const TIMESTAMP: &str = "2020-01-01T00:00:00Z";
 
 /// The answer of an Archive that was asked for a label.
-pub(crate) fn body(said: &[Said], archive: &Archive, label: &str, key: &str) -> String {
+pub(crate) fn body(said: &[Said], archive: &RegisteredArchive, label: &str, key: &str) -> String {
     let mut pairs = Pairs::new();
     let address = archive.address.clone().unwrap_or_default();
     let (mut item, mut service) = (label.to_owned(), archive.service.to_string());
     let (mut with_key, mut has_url) = (true, false);
     let mut raw = String::new();
-    let forms = |label: &str| Forms::new([label.parse::<Label>().unwrap()]);
+    let forms = |label: &str| LabelForms::new([label.parse::<Label>().unwrap()]);
     pairs.push("archiveaddress", &address);
     pairs.push_words("ibi.platformsoftware", &[]);
     for part in said {
@@ -35,7 +35,7 @@ pub(crate) fn body(said: &[Said], archive: &Archive, label: &str, key: &str) -> 
             Said::Several(items) => {
                 let each: Vec<String> = items.iter().map(|item| format!("{{rep {item}}}")).collect();
                 let list = format!("x {{{}}}", each.join(" "));
-                let list = Pairs::read(list.as_bytes(), &ibi_protocol::Limits::default()).unwrap();
+                let list = Pairs::read(list.as_bytes(), &ibi_protocol::PairsLimits::default()).unwrap();
                 raw = list.to_string().replacen('x', "ibi.alternatives", 1) + "\r\n";
             }
             Said::Removed(at) => {

@@ -1,8 +1,10 @@
-//! The norm's conversations 8.1 and 8.2, replayed byte for byte against an Archive that has a script.
+//! The standard's conversations 8.1 and 8.2, replayed byte for byte against an Archive that has a
+//! script.
 //!
-//! Two things are excepted. D25: in an acknowledgment the norm writes `url` with its `%20` as it is (8.1), and in 8.2 only
-//! its `?` as `%3F`; we write both by Table 4.1, so that `%` is `%25` and `=` is `%3D`. And D11: the norm's `url.persistent`
-//! has the port 80, ours has the configured base URL; the base URL configured here is the norm's.
+//! Two things are excepted. D25: in an acknowledgment the standard writes `url` with its `%20` as
+//! it is (8.1), and in 8.2 only its `?` as `%3F`; we write both by Table 4.1, so that `%` is `%25`
+//! and `=` is `%3D`. And D11: the standard's `url.persistent` has the port 80, ours has the
+//! configured base URL; the base URL configured here is the standard's.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,7 +14,8 @@ use bytes::Bytes;
 use ibi_protocol::analysis::{AcceptedLanguages, ArchiveId};
 use ibi_protocol::{Pairs, PersistentUrl};
 use ibi_resolver::{
-    Archive, ArchivePlatform, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected,
+    ArchiveDirectory, ArchivePlatform, ArchiveTransport, ArchiveTransportError, RaisedAlert,
+    RegisteredArchive, RegistrationStatus, ResolutionOutcome, ResolutionRequest, Resolver,
 };
 use serde_json::Value as Json;
 
@@ -20,19 +23,20 @@ use serde_json::Value as Json;
 const CONVERSATIONS: &str = include_str!("../../../ibi-protocol/tests/vectors/conversations.json");
 const NOTICE: &str = "notice {acknowledgment received}";
 
-/// An Archive that says what the norm has it say, in that order, and the list of what it was sent.
+/// An Archive that says what the standard has it say, in that order, and the list of what it was
+/// sent.
 struct Scripted {
-    archives: Arc<[Arc<Archive>]>,
+    archives: Arc<[Arc<RegisteredArchive>]>,
     answers: Mutex<VecDeque<String>>,
     sent: Mutex<Vec<String>>,
 }
 
-impl Ask for Scripted {
+impl ArchiveTransport for Scripted {
     fn ask(
         &self,
-        archive: &Archive,
+        archive: &RegisteredArchive,
         query: &str,
-    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static {
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
         let address = archive.address.as_deref().unwrap();
         self.sent.lock().unwrap().push(format!("http://{address}/{}?{query}", archive.service.spelling()));
         let answer = self.answers.lock().unwrap().pop_front().unwrap();
@@ -40,12 +44,12 @@ impl Ask for Scripted {
     }
 }
 
-impl Known for Scripted {
-    fn archives(&self) -> Arc<[Arc<Archive>]> {
+impl ArchiveDirectory for Scripted {
+    fn archives(&self) -> Arc<[Arc<RegisteredArchive>]> {
         Arc::clone(&self.archives)
     }
 
-    fn raise(&self, suspected: &Suspected, _now: i64) {
+    fn record_alert(&self, suspected: &RaisedAlert, _now: i64) {
         panic!("{suspected:?}");
     }
 }
@@ -71,8 +75,8 @@ fn encoded(value: &str) -> String {
     value.chars().map(encode).collect()
 }
 
-/// The acknowledgment that the norm has, with its pairs in order of their names.
-fn acknowledgment(archive: &Archive, conversation: &Json) -> String {
+/// The acknowledgment that the standard has, with its pairs in order of their names.
+fn acknowledgment(archive: &RegisteredArchive, conversation: &Json) -> String {
     let pairs = conversation["acknowledgment"].as_object().unwrap();
     let mut pairs: Vec<(&String, &str)> =
         pairs.iter().map(|(name, value)| (name, value.as_str().unwrap())).collect();
@@ -84,12 +88,12 @@ fn acknowledgment(archive: &Archive, conversation: &Json) -> String {
 
 /// Has the conversation, and compares all that was sent.
 async fn converse(conversation: &Json, rounds: &[&Json]) {
-    let archive = Arc::new(Archive {
+    let archive = Arc::new(RegisteredArchive {
         id: ArchiveId(1),
         service: "sid.inpe.br/mtc-m18@80/2008/03.17.15.17".parse().unwrap(),
         address: Some("mtc-m16c.sid.inpe.br".to_owned()),
         hosts: Vec::new(),
-        standing: Standing::OnLine,
+        standing: RegistrationStatus::OnLine,
         registered: 0,
         changed: 0,
         email: None,
@@ -103,7 +107,7 @@ async fn converse(conversation: &Json, rounds: &[&Json]) {
     });
     let resolver = Resolver::new(Arc::clone(&scripted), Arc::clone(&scripted), Arc::new(|| 1_700_000_000));
     let path = conversation["persistent"].as_str().unwrap().strip_prefix("http://urlib.net").unwrap();
-    let asked = Asked {
+    let asked = ResolutionRequest {
         url: PersistentUrl::parse(path, None).unwrap(),
         persistent: format!("http://urlib.net:80{path}"),
         languages: AcceptedLanguages::parse("pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3"),
@@ -112,7 +116,9 @@ async fn converse(conversation: &Json, rounds: &[&Json]) {
         goes: true,
     };
     let resolution = resolver.resolve(asked).await;
-    let Outcome::Found { location, .. } = resolution.outcome else { panic!("{:?}", resolution.outcome) };
+    let ResolutionOutcome::Found { location, .. } = resolution.outcome else {
+        panic!("{:?}", resolution.outcome)
+    };
     assert_eq!(location, conversation["redirect"].as_str().unwrap());
     resolver.close(Duration::from_secs(1)).await;
 
@@ -128,7 +134,7 @@ async fn conversation_8_1() {
     let conversation = &vectors["8.1"];
     converse(conversation, &[conversation]).await;
     let sent = acknowledgment_of(conversation);
-    assert!(sent.contains("CCSDS%2520650.0-B-1.pdf"), "{sent}: D25, where the norm has %20");
+    assert!(sent.contains("CCSDS%2520650.0-B-1.pdf"), "{sent}: D25, where the standard has %20");
 }
 
 #[tokio::test(start_paused = true)]

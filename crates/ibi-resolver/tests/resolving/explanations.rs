@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::AcceptedLanguages;
-use ibi_resolver::{Asked, Explanation, Resolver, Standing};
+use ibi_resolver::{RegistrationStatus, ResolutionExplanation, ResolutionRequest, Resolver};
 use serde_json::json;
 
 use crate::script::{Reaction, Said};
 use crate::world::{Rule, World};
 
-async fn explained() -> Explanation {
+async fn explained() -> ResolutionExplanation {
     let world = Arc::new(World::default());
-    for (name, standing) in
-        [("inpe", Standing::OnLine), ("usp", Standing::OnLine), ("unb", Standing::Unconfirmed)]
-    {
+    for (name, standing) in [
+        ("inpe", RegistrationStatus::OnLine),
+        ("usp", RegistrationStatus::OnLine),
+        ("unb", RegistrationStatus::Unconfirmed),
+    ] {
         world.archive(name, standing, &format!("{name}.br"), &[]);
     }
     let says = Reaction::Says(vec![Said::NextEdition("a.br/b/2010/02.16.17.46".to_owned())]);
@@ -33,7 +35,7 @@ async fn explained() -> Explanation {
         });
     }
     let resolver = Resolver::new(Arc::clone(&world), world, Arc::new(|| 1_700_000_000));
-    let asked = Asked {
+    let asked = ResolutionRequest {
         url: PersistentUrl::parse("/a.br/b/2009/02.16.17.46!", None).unwrap(),
         persistent: "http://r.br/a.br/b/2009/02.16.17.46!".to_owned(),
         languages: AcceptedLanguages::default(),
@@ -51,17 +53,17 @@ async fn in_a_terminal() {
         text,
         "http://r.br/a.br/b/2009/02.16.17.46!
 
-1. a.br/b/2009/02.16.17.46!: the client asks for it; 7.000 ms
+1. a.br/b/2009/02.16.17.46!: the client asks for it; 10.000 ms
        7.000 ms  inpe.br/archive/2001/01.01.01.01 at inpe.br: knows rep a.br/b/2009/02.16.17.46; next edition rep a.br/b/2010/02.16.17.46
-              -  usp.br/archive/2001/01.01.01.01 at usp.br: was not waited for
-              -  unb.br/archive/2001/01.01.01.01 at unb.br: failed: on line since 2020-09-13T12:26:40Z, but not confirmed
+      10.000 ms  usp.br/archive/2001/01.01.01.01 at usp.br: does not hold it
+              -  unb.br/archive/2001/01.01.01.01 at unb.br: failed: online since 2020-09-13T12:26:40Z, but not confirmed
 
 2. a.br/b/2010/02.16.17.46!: an Archive knows a next edition (4.2 step 5); 10.000 ms
        7.000 ms  inpe.br/archive/2001/01.01.01.01 at inpe.br: says that rep a.br/b/2010/02.16.17.46 was removed, 2021-03-04T05:06:07Z
       10.000 ms  usp.br/archive/2001/01.01.01.01 at usp.br: does not hold it
-              -  unb.br/archive/2001/01.01.01.01 at unb.br: failed: on line since 2020-09-13T12:26:40Z, but not confirmed
+              -  unb.br/archive/2001/01.01.01.01 at unb.br: failed: online since 2020-09-13T12:26:40Z, but not confirmed
 
-410: an Archive says Deleted, and nobody who answered has it live (4.3); 17.000 ms
+410: an Archive says Deleted, and nobody who answered has it live (4.3); 20.000 ms
 "
     );
 }
@@ -69,7 +71,7 @@ async fn in_a_terminal() {
 #[tokio::test(start_paused = true)]
 async fn as_json() {
     let json = serde_json::to_value(explained().await).unwrap();
-    assert_eq!((&json["status"], &json["microseconds"]), (&json!(410), &json!(17_000)));
+    assert_eq!((&json["status"], &json["microseconds"]), (&json!(410), &json!(20_000)));
     assert_eq!(
         json["rounds"][0]["query"],
         "clientinformation.ipaddress=192.0.2.1&parsedibiurl.ibi=a.br/b/2009/02.16.17.46&\

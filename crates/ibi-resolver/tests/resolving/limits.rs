@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ibi_protocol::analysis::{AcceptedLanguages, ArchiveId};
-use ibi_protocol::{PersistentUrl, Request};
+use ibi_protocol::{PersistentUrl, WireRequest};
 use ibi_resolver::{
-    Archive, ArchivePlatform, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected,
+    ArchiveDirectory, ArchivePlatform, ArchiveTransport, ArchiveTransportError, RaisedAlert,
+    RegisteredArchive, RegistrationStatus, ResolutionOutcome, ResolutionRequest, Resolver,
 };
 use tokio::time::{Instant, sleep};
 
@@ -18,7 +19,7 @@ const ITEM: &str = "a.br/b/2009/02.16.17.46";
 /// Archive 0 has every item; Archive 1 never answers. Acknowledgments go as `acknowledge` has it.
 #[derive(Default)]
 struct Two {
-    archives: Arc<[Arc<Archive>]>,
+    archives: Arc<[Arc<RegisteredArchive>]>,
     /// Questions that an Archive is holding: for each, now and at most.
     held: [Arc<Held>; 2],
     acknowledged: AtomicUsize,
@@ -51,12 +52,12 @@ impl Drop for Holding {
 
 fn two(acknowledging: Duration, refuse: usize) -> Arc<Two> {
     let archive = |number: u64| {
-        Arc::new(Archive {
+        Arc::new(RegisteredArchive {
             id: ArchiveId(number),
             service: format!("n{number}.br/archive/2001/01.01.01.01").parse().unwrap(),
             address: Some(format!("n{number}.br")),
             hosts: Vec::new(),
-            standing: Standing::OnLine,
+            standing: RegistrationStatus::OnLine,
             registered: 0,
             changed: 0,
             email: None,
@@ -67,13 +68,13 @@ fn two(acknowledging: Duration, refuse: usize) -> Arc<Two> {
     Arc::new(Two { archives: [archive(0), archive(1)].into(), acknowledging, refuse, ..Two::default() })
 }
 
-impl Ask for Two {
+impl ArchiveTransport for Two {
     fn ask(
         &self,
-        archive: &Archive,
+        archive: &RegisteredArchive,
         query: &str,
-    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static {
-        let is_acknowledgment = matches!(Request::parse(query).unwrap(), Request::Acknowledgment(_));
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
+        let is_acknowledgment = matches!(WireRequest::parse(query).unwrap(), WireRequest::Acknowledgment(_));
         let mut result = Ok(Bytes::from(format!(
             "ibi {{rep {ITEM}}} ibi.archiveservice {{rep n0.br/archive/2001/01.01.01.01}} state Original \
              url http://n0.br/x urlkey 1234567890"
@@ -83,7 +84,7 @@ impl Ask for Two {
             after = self.acknowledging;
             let refuses = |left: usize| left.checked_sub(1);
             let refused = self.refuse.fetch_update(Ordering::SeqCst, Ordering::SeqCst, refuses).is_ok();
-            result = if refused { Err(AskFailed("no".to_owned())) } else { Ok(Bytes::new()) };
+            result = if refused { Err(ArchiveTransportError("no".to_owned())) } else { Ok(Bytes::new()) };
             self.acknowledged.fetch_add(1, Ordering::SeqCst);
         }
         let holding = Holding::new(&self.held[archive.id.0 as usize]);
@@ -99,18 +100,18 @@ impl Ask for Two {
     }
 }
 
-impl Known for Two {
-    fn archives(&self) -> Arc<[Arc<Archive>]> {
+impl ArchiveDirectory for Two {
+    fn archives(&self) -> Arc<[Arc<RegisteredArchive>]> {
         Arc::clone(&self.archives)
     }
 
-    fn raise(&self, suspected: &Suspected, _now: i64) {
+    fn record_alert(&self, suspected: &RaisedAlert, _now: i64) {
         panic!("{suspected:?}");
     }
 }
 
-fn asked() -> Asked {
-    Asked {
+fn asked() -> ResolutionRequest {
+    ResolutionRequest {
         url: PersistentUrl::parse(&format!("/{ITEM}"), None).unwrap(),
         persistent: format!("http://r.br/{ITEM}"),
         languages: AcceptedLanguages::default(),
@@ -156,7 +157,9 @@ async fn clause_3_5_the_client_never_waits_for_the_acknowledgment() {
     let resolver = Resolver::new(Arc::clone(&two), Arc::clone(&two), Arc::new(|| 1_700_000_000));
     let began = Instant::now();
     let outcome = resolver.resolve(asked()).await.outcome;
-    assert!(matches!(outcome, Outcome::Found { .. }) && began.elapsed() < Duration::from_millis(10));
+    assert!(
+        matches!(outcome, ResolutionOutcome::Found { .. }) && began.elapsed() < Duration::from_millis(10)
+    );
     resolver.close(Duration::from_secs(1)).await;
     let closing = began.elapsed();
     assert!(Duration::from_secs(1) <= closing && closing < Duration::from_millis(1100), "{closing:?}");

@@ -1,5 +1,5 @@
-//! The resolver compared with a slow one, written from the letter of 4.2: everything is decided anew, from all that was said,
-//! whenever anybody says anything.
+//! The resolver compared with a slow one, written from the letter of 4.2: everything is decided
+//! anew, from all that was said, whenever anybody says anything.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -8,39 +8,43 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ibi_protocol::analysis::{
-    AcceptedLanguages, Answer, ArchiveId, Asked as Checked, Decision, Said, Wanted, check, decide,
+    AcceptedLanguages, AnswerExpectation as Checked, ArchiveId, ArchiveReply, RoundAnswer, RoundDecision,
+    RoundQuery, check, decide,
 };
-use ibi_protocol::{Limits, Pairs, PersistentUrl, Relation, Request, UrlRequest};
+use ibi_protocol::{Pairs, PairsLimits, PersistentUrl, Relation, UrlRequest, WireRequest};
 use ibi_resolver::{
-    Archive, ArchivePlatform, Ask, AskFailed, Asked, Known, Outcome, Resolver, Standing, Suspected,
+    ArchiveDirectory, ArchivePlatform, ArchiveTransport, ArchiveTransportError, RaisedAlert,
+    RegisteredArchive, RegistrationStatus, ResolutionOutcome, ResolutionRequest, Resolver,
 };
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep};
 
-const ITEMS: [&str; 3] = ["a.br/b/2009/02.16.17.46", "a.br/b/2010/02.16.17.46", "a.br/b/2011/02.16.17.46"];
+/// The last one has the prefix of the first Archive.
+const ITEMS: [&str; 3] =
+    ["a.br/b/2009/02.16.17.46", "a.br/b/2010/02.16.17.46", "n0.br/archive/2011/02.16.17.46"];
 
 /// Archives that say something else to each question, and each time, but the same in each play.
 struct Fickle {
     seed: u64,
-    archives: Arc<[Arc<Archive>]>,
+    archives: Arc<[Arc<RegisteredArchive>]>,
     times: Mutex<HashMap<(u64, String), u64>>,
 }
 
 /// What comes, after how many milliseconds: a body, a failure or nothing ever.
-type Reply = (u64, Option<Result<String, AskFailed>>);
+type Reply = (u64, Option<Result<String, ArchiveTransportError>>);
 
 impl Fickle {
     fn new(seed: u64, count: u64) -> Arc<Self> {
         let archive = |number: u64| {
-            Arc::new(Archive {
+            Arc::new(RegisteredArchive {
                 id: ArchiveId(number),
                 service: format!("n{number}.br/archive/2001/01.01.01.01").parse().unwrap(),
                 address: Some(format!("n{number}.br")),
                 hosts: Vec::new(),
                 standing: if (seed + number).is_multiple_of(11) {
-                    Standing::OffLine
+                    RegistrationStatus::OffLine
                 } else {
-                    Standing::OnLine
+                    RegistrationStatus::OnLine
                 },
                 registered: 0,
                 changed: 0,
@@ -68,7 +72,12 @@ impl Fickle {
         let language = relation.to_string().replace(".translation", ".translation(pt)").parse();
         let said = match (chance >> 16) % 12 {
             0 | 1 => return (chance % 200 * 16 + number + 1, Some(Ok(String::new()))),
-            2 => return (chance % 60 * 16 + number + 1, Some(Err(AskFailed("closed".to_owned())))),
+            2 => {
+                return (
+                    chance % 60 * 16 + number + 1,
+                    Some(Err(ArchiveTransportError("closed".to_owned()))),
+                );
+            }
             3 => return (1, None),
             4 => "state Deleted timestamp 2020".to_owned(),
             5 => format!("ibi.nextedition {{rep {other}}}"),
@@ -85,13 +94,15 @@ impl Fickle {
     }
 }
 
-impl Ask for Fickle {
+impl ArchiveTransport for Fickle {
     fn ask(
         &self,
-        archive: &Archive,
+        archive: &RegisteredArchive,
         query: &str,
-    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static {
-        let Request::Url(UrlRequest { ibi, verbs, .. }) = Request::parse(query).unwrap() else { panic!() };
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
+        let WireRequest::Url(UrlRequest { ibi, verbs, .. }) = WireRequest::parse(query).unwrap() else {
+            panic!()
+        };
         let (after, reply) = self.reply(archive.id.0, &ibi, &verbs.relation);
         async move {
             sleep(Duration::from_millis(after)).await;
@@ -103,28 +114,31 @@ impl Ask for Fickle {
     }
 }
 
-impl Known for Fickle {
-    fn archives(&self) -> Arc<[Arc<Archive>]> {
+impl ArchiveDirectory for Fickle {
+    fn archives(&self) -> Arc<[Arc<RegisteredArchive>]> {
         Arc::clone(&self.archives)
     }
 
-    fn raise(&self, _suspected: &Suspected, _now: i64) {}
+    fn record_alert(&self, _suspected: &RaisedAlert, _now: i64) {}
 }
 
 /// The slow one: what follows, and when.
-fn slowly(fickle: &Fickle, mut wanted: Wanted) -> (Decision, u64) {
+fn slowly(fickle: &Fickle, mut wanted: RoundQuery) -> (RoundDecision, u64) {
     let mut now = 0;
     loop {
         let deadline = 10_000.min(now + 2000);
         let mut replies = Vec::new();
-        let mut arrived: Vec<Answer> = Vec::new();
+        let mut arrived: Vec<RoundAnswer> = Vec::new();
         for archive in fickle.archives.iter() {
-            if archive.standing == Standing::OnLine {
+            if archive.standing == RegistrationStatus::OnLine {
                 let (after, reply) =
                     fickle.reply(archive.id.0, wanted.label.spelling(), &wanted.verbs.relation);
                 replies.push((now + after, archive, reply));
             } else {
-                arrived.push(Answer { archive: archive.id, said: Said::Failed("off line".to_owned()) });
+                arrived.push(RoundAnswer {
+                    archive: archive.id,
+                    said: ArchiveReply::Failed("offline".to_owned()),
+                });
             }
         }
         let mut grace = None;
@@ -135,22 +149,27 @@ fn slowly(fickle: &Fickle, mut wanted: Wanted) -> (Decision, u64) {
                     Some(reply) if *when == now => said(reply, archive, &wanted),
                     _ => continue,
                 };
-                arrived.push(Answer { archive: archive.id, said });
+                arrived.push(RoundAnswer { archive: archive.id, said });
             }
-            let came = |id: ArchiveId, arrived: &[Answer]| arrived.iter().any(|answer| answer.archive == id);
+            let came =
+                |id: ArchiveId, arrived: &[RoundAnswer]| arrived.iter().any(|answer| answer.archive == id);
             let mut all = arrived.clone();
             for archive in fickle.archives.iter().filter(|archive| !came(archive.id, &arrived)) {
-                let said = if is_late { Said::Failed("late".to_owned()) } else { Said::Waiting };
-                all.push(Answer { archive: archive.id, said });
+                let has_own_prefix = wanted.label.shares_prefix(&archive.service) == Some(true);
+                let said = match is_late {
+                    true => ArchiveReply::Failed("late".to_owned()),
+                    false => ArchiveReply::Waiting { has_own_prefix },
+                };
+                all.push(RoundAnswer { archive: archive.id, said });
             }
             wanted.grace_over = grace.is_some_and(|grace| now >= grace);
             match decide(&all, &wanted) {
-                Decision::Wait => {}
+                RoundDecision::Wait => {}
                 decision => break decision,
             }
-            let over = Wanted { grace_over: true, ..wanted.clone() };
-            let is_offered = arrived.iter().any(|answer| matches!(answer.said, Said::Offered(_)));
-            if grace.is_none() && is_offered && decide(&all, &over) != Decision::Wait {
+            let over = RoundQuery { grace_over: true, ..wanted.clone() };
+            let is_offered = arrived.iter().any(|answer| matches!(answer.said, ArchiveReply::Offered(_)));
+            if grace.is_none() && is_offered && decide(&all, &over) != RoundDecision::Wait {
                 grace = Some(now + 150);
             }
             // Nothing happens in between.
@@ -158,20 +177,24 @@ fn slowly(fickle: &Fickle, mut wanted: Wanted) -> (Decision, u64) {
             now = next.chain(grace).chain([deadline]).filter(|when| *when > now).min().unwrap();
         };
         match decision {
-            Decision::AskAgain(again) => wanted = wanted.next(&again),
+            RoundDecision::AskAgain(again) => wanted = wanted.next(&again),
             decision => return (decision, now),
         }
     }
 }
 
-fn said(reply: &Result<String, AskFailed>, archive: &Archive, wanted: &Wanted) -> Said {
+fn said(
+    reply: &Result<String, ArchiveTransportError>,
+    archive: &RegisteredArchive,
+    wanted: &RoundQuery,
+) -> ArchiveReply {
     let body = match reply {
         Ok(body) => body,
-        Err(AskFailed(why)) => return Said::Failed(why.clone()),
+        Err(ArchiveTransportError(why)) => return ArchiveReply::Failed(why.clone()),
     };
-    let pairs = Pairs::read(body.as_bytes(), &Limits::default()).unwrap();
+    let pairs = Pairs::read(body.as_bytes(), &PairsLimits::default()).unwrap();
     let (label, verbs, service) = (&wanted.label, &wanted.verbs, &archive.service);
-    Said::from(check(&pairs, &Checked { label, verbs, service, hosts: &archive.url_hosts() }))
+    ArchiveReply::from(check(&pairs, &Checked { label, verbs, service, hosts: &archive.url_hosts() }))
 }
 
 proptest! {
@@ -185,9 +208,9 @@ proptest! {
         original in any::<bool>(),
     ) {
         let query = original.then_some("ibiurl.requireditemstatus=Original");
-        let url = PersistentUrl::parse(&format!("/{}{modifiers}", ITEMS[0]), query).unwrap();
+        let url = PersistentUrl::parse(&format!("/{}{modifiers}", ITEMS[seed as usize % ITEMS.len()]), query).unwrap();
         let languages = AcceptedLanguages::parse(reading);
-        let slow = slowly(&Fickle::new(seed.into(), count), Wanted::of(&url, languages.clone()));
+        let slow = slowly(&Fickle::new(seed.into(), count), RoundQuery::of(&url, languages.clone()));
         let fickle = Fickle::new(seed.into(), count);
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().unwrap();
@@ -195,15 +218,15 @@ proptest! {
             let resolver = Resolver::new(Arc::clone(&fickle), fickle, Arc::new(|| 0));
             let began = Instant::now();
             let client = vec!["::1".parse().unwrap()];
-            let asked = Asked { url, persistent: String::new(), languages, client, explain: false, goes: true };
+            let asked = ResolutionRequest { url, persistent: String::new(), languages, client, explain: false, goes: true };
             (resolver.resolve(asked).await.outcome, began.elapsed().as_millis())
         });
         prop_assert_eq!(Some(outcome.status()), slow.0.status());
         prop_assert_eq!(waited, u128::from(slow.1));
         match (outcome, slow.0) {
-            (Outcome::Found { location, .. }, Decision::Found(found)) => prop_assert_eq!(location, found.url),
-            (Outcome::NotFound(not_found), Decision::NotFound(slow)) => prop_assert_eq!(not_found, slow),
-            (Outcome::Cycle { chain, .. }, Decision::Cycle { chain: slow, .. }) => prop_assert_eq!(chain, slow),
+            (ResolutionOutcome::Found { location, .. }, RoundDecision::Found(found)) => prop_assert_eq!(location, found.url),
+            (ResolutionOutcome::NotFound(not_found), RoundDecision::NotFound(slow)) => prop_assert_eq!(not_found, slow),
+            (ResolutionOutcome::Cycle { chain, .. }, RoundDecision::Cycle { chain: slow, .. }) => prop_assert_eq!(chain, slow),
             _ => {}
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibi_protocol::PersistentUrl;
-use ibi_protocol::analysis::{AcceptedLanguages, Endless, NotFound, Question};
-use ibi_resolver::{Asked, Explanation, Outcome, Resolver};
+use ibi_protocol::analysis::{AcceptedLanguages, CycleReason, ItemQuery, NotFoundReason};
+use ibi_resolver::{ResolutionExplanation, ResolutionOutcome, ResolutionRequest, Resolver};
 use tokio::time::{Instant, sleep};
 
 use crate::script::{Expectation, Scenario, Step};
@@ -19,7 +19,7 @@ pub(crate) const BASE: &str = "http://resolver.br";
 struct Client {
     gets: String,
     waited: Duration,
-    explanation: Option<Explanation>,
+    explanation: Option<ResolutionExplanation>,
 }
 
 /// Plays it from beginning to end; the first thing that is not as it must be is an error.
@@ -48,7 +48,7 @@ pub(crate) async fn play(scenario: &Scenario, explain: bool) -> Result<(), Strin
                 client = match PersistentUrl::parse(path, query) {
                     Err(_) => Client { gets: "400".to_owned(), ..Client::default() },
                     Ok(read) => {
-                        let asked = Asked {
+                        let asked = ResolutionRequest {
                             url: read,
                             persistent: format!("{BASE}{url}"),
                             languages: AcceptedLanguages::parse(reading),
@@ -121,11 +121,11 @@ fn holds(expectation: &Expectation, world: &World, client: &Client) -> Result<()
 }
 
 /// What a client is told, in the words of the scenarios.
-fn told(outcome: &Outcome, world: &World) -> String {
+fn told(outcome: &ResolutionOutcome, world: &World) -> String {
     let status = outcome.status();
     match outcome {
-        Outcome::Found { location, .. } => format!("{status} to {location}"),
-        Outcome::Alert(suspected) => {
+        ResolutionOutcome::Found { location, .. } => format!("{status} to {location}"),
+        ResolutionOutcome::Alert(suspected) => {
             let mut names: Vec<String> = suspected
                 .iter()
                 .flat_map(|one| &one.claims)
@@ -134,7 +134,7 @@ fn told(outcome: &Outcome, world: &World) -> String {
             names.sort();
             format!("{status}: {} claim the original", names.join(" and "))
         }
-        Outcome::Deleted { tombstones, living } => {
+        ResolutionOutcome::Deleted { tombstones, living } => {
             let says = tombstones.iter().map(|(archive, tombstone)| {
                 let at = tombstone.timestamp.as_deref().unwrap_or("some day");
                 format!("removed on {at}, says {}", world.name(&archive.service))
@@ -143,32 +143,32 @@ fn told(outcome: &Outcome, world: &World) -> String {
                 living.as_ref().map_or_else(String::new, |living| format!("; there is {}", asked(living)));
             format!("{status}: {}{living}", says.collect::<Vec<_>>().join(" and "))
         }
-        Outcome::Ambiguous { items, .. } => {
+        ResolutionOutcome::Ambiguous { items, .. } => {
             let spelled =
                 items.iter().flat_map(|item| item.labels()).map(|label| label.spelling().to_owned());
             format!("{status}: {}", spelled.collect::<Vec<_>>().join(" or "))
         }
-        Outcome::Reserved(item) => format!("{status}: {item} is reserved"),
-        Outcome::NotFound(not_found) => format!("{status}: {}", missing(not_found)),
-        Outcome::Incomplete { silent, otherwise } => {
+        ResolutionOutcome::Reserved(item) => format!("{status}: {item} is reserved"),
+        ResolutionOutcome::NotFound(not_found) => format!("{status}: {}", missing(not_found)),
+        ResolutionOutcome::Incomplete { silent, otherwise } => {
             let mut names: Vec<String> =
                 silent.iter().map(|(archive, _)| world.name(&archive.service)).collect();
             names.sort();
             format!("{status}: {}, but {} did not answer", missing(otherwise), names.join(" and "))
         }
-        Outcome::Cycle { chain, why } => {
-            let how = if *why == Endless::Repeats { "in circles" } else { "too far" };
+        ResolutionOutcome::Cycle { chain, why } => {
+            let how = if *why == CycleReason::Repeats { "in circles" } else { "too far" };
             let chain = chain.iter().map(asked);
             format!("{status}: {how}: {}", chain.collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-fn asked(question: &Question) -> String {
+fn asked(question: &ItemQuery) -> String {
     format!("{}{}", question.label.spelling(), question.verbs.relation.modifiers())
 }
 
-fn missing(not_found: &NotFound) -> String {
+fn missing(not_found: &NotFoundReason) -> String {
     let list = |offered: &[ibi_protocol::Relation]| {
         let names = offered.iter().map(|relation| match relation.is_empty() {
             true => "itself".to_owned(),
@@ -177,16 +177,16 @@ fn missing(not_found: &NotFound) -> String {
         names.collect::<Vec<_>>().join(" ")
     };
     match not_found {
-        NotFound::Item => "nobody has it".to_owned(),
-        NotFound::Related { offered, .. } if offered.is_empty() => "there is nothing of it".to_owned(),
-        NotFound::Related { offered, .. } => format!("there is only {}", list(offered)),
-        NotFound::File { offered, .. } => format!("no such file in {}", list(offered)),
-        NotFound::Unheld { item, older } => {
+        NotFoundReason::Item => "nobody has it".to_owned(),
+        NotFoundReason::Related { offered, .. } if offered.is_empty() => "there is nothing of it".to_owned(),
+        NotFoundReason::Related { offered, .. } => format!("there is only {}", list(offered)),
+        NotFoundReason::File { offered, .. } => format!("no such file in {}", list(offered)),
+        NotFoundReason::Unheld { item, older } => {
             let item = item.labels()[0].spelling();
             let older = older.as_ref().map_or_else(|| "nothing else".to_owned(), asked);
             format!("nobody has {item}, there is {older}")
         }
-        NotFound::Original { copies } => {
+        NotFoundReason::Original { copies } => {
             let urls: Vec<&str> = copies.iter().map(|copy| copy.url.as_str()).collect();
             format!("only copies: {}", urls.join(" "))
         }

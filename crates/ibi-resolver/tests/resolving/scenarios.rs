@@ -46,7 +46,7 @@ fn every_scenario_goes_as_it_is_written() {
     assert_eq!(titles.len(), scenarios.len(), "each has a title of its own");
 }
 
-const BEGINNING: &str = "== a title\nitem report: a.br/b/2009/02.16.17.46\narchive inpe is on line\n";
+const BEGINNING: &str = "== a title\nitem report: a.br/b/2009/02.16.17.46\narchive inpe is online\n";
 
 #[test]
 fn what_is_not_understood_is_an_error_with_its_place() {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ibi_protocol::Relation;
-use ibi_resolver::Standing;
+use ibi_resolver::RegistrationStatus;
 
 /// How long an Archive takes to answer, unless it is said.
 const USUAL: Duration = Duration::from_millis(10);
@@ -21,7 +21,7 @@ pub(crate) struct Scenario {
 #[derive(Debug)]
 pub(crate) enum Step {
     /// An Archive comes to be known, or changes.
-    Archive { name: String, standing: Standing, address: String, also: Vec<String> },
+    Archive { name: String, standing: RegistrationStatus, address: String, also: Vec<String> },
     /// It never says anything, or always fails like that.
     Always { name: String, reaction: Reaction },
     /// What it says to a question: the first time, or when it is asked again.
@@ -156,16 +156,16 @@ fn step(line: &str) -> Result<Step, String> {
     expectation(line).map(Step::Expect).ok_or_else(unknown)
 }
 
-/// `inpe is on line at inpe.br:8080 and mirror.org`
+/// `inpe is online at inpe.br:8080 and mirror.org`
 fn archive(rest: &str) -> Option<Step> {
     let (name, rest) = rest.split_once(" is ")?;
     let (standing, at) = rest.split_once(" at ").unwrap_or((rest, ""));
     let standing = match standing {
-        "registered" => Standing::New,
-        "unconfirmed" => Standing::Unconfirmed,
-        "on line" => Standing::OnLine,
-        "off line" => Standing::OffLine,
-        "retired" => Standing::Retired,
+        "registered" => RegistrationStatus::New,
+        "unconfirmed" => RegistrationStatus::Unconfirmed,
+        "online" => RegistrationStatus::OnLine,
+        "offline" => RegistrationStatus::OffLine,
+        "retired" => RegistrationStatus::Retired,
         _ => return None,
     };
     let mut at = at.split(" and ").filter(|host| !host.is_empty()).map(str::to_owned);

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ibi_protocol::analysis::ArchiveId;
-use ibi_protocol::{Request, UrlRequest};
-use ibi_resolver::{Archive, ArchivePlatform, Ask, AskFailed, Known, Standing, Suspected};
+use ibi_protocol::{UrlRequest, WireRequest};
+use ibi_resolver::{
+    ArchiveDirectory, ArchivePlatform, ArchiveTransport, ArchiveTransportError, RaisedAlert,
+    RegisteredArchive, RegistrationStatus,
+};
 
 use crate::answers;
 use crate::script::Reaction;
@@ -19,15 +22,15 @@ pub(crate) struct World(Mutex<State>);
 #[derive(Default)]
 pub(crate) struct State {
     names: Vec<String>,
-    archives: Vec<Arc<Archive>>,
-    snapshot: Arc<[Arc<Archive>]>,
+    archives: Vec<Arc<RegisteredArchive>>,
+    snapshot: Arc<[Arc<RegisteredArchive>]>,
     pub(crate) always: HashMap<String, Reaction>,
     pub(crate) rules: Vec<Rule>,
     /// Who was asked what.
     pub(crate) questions: Vec<(String, String)>,
     /// Whom a client was said to be sent to: the URL and the persistent one.
     pub(crate) acknowledgments: Vec<(String, String, String)>,
-    pub(crate) alerts: Vec<Suspected>,
+    pub(crate) alerts: Vec<RaisedAlert>,
     keys: Vec<(String, String)>,
 }
 
@@ -51,10 +54,10 @@ impl World {
         self.0.lock().unwrap()
     }
 
-    pub(crate) fn archive(&self, name: &str, standing: Standing, address: &str, also: &[String]) {
+    pub(crate) fn archive(&self, name: &str, standing: RegistrationStatus, address: &str, also: &[String]) {
         let mut state = self.state();
         let at = state.names.iter().position(|other| other == name).unwrap_or(state.names.len());
-        let archive = Arc::new(Archive {
+        let archive = Arc::new(RegisteredArchive {
             id: ArchiveId(at as u64),
             service: service(name).parse().unwrap(),
             address: Some(address.to_owned()),
@@ -90,10 +93,10 @@ fn question(request: &UrlRequest) -> String {
 }
 
 impl State {
-    fn react(&mut self, name: &str, archive: &Archive, query: &str) -> (Duration, Reaction) {
+    fn react(&mut self, name: &str, archive: &RegisteredArchive, query: &str) -> (Duration, Reaction) {
         let no_time = Duration::from_millis(1);
-        match Request::parse(query).unwrap() {
-            Request::Url(request) => {
+        match WireRequest::parse(query).unwrap() {
+            WireRequest::Url(request) => {
                 let asked = question(&request);
                 self.questions.push((name.to_owned(), asked.clone()));
                 if let Some(reaction) = self.always.get(name) {
@@ -120,7 +123,7 @@ impl State {
                 }
                 (after, reaction)
             }
-            Request::Acknowledgment(acknowledgment) => {
+            WireRequest::Acknowledgment(acknowledgment) => {
                 let key = (name.to_owned(), acknowledgment.urlkey);
                 let before = self.keys.len();
                 self.keys.retain(|other| *other != key);
@@ -138,14 +141,14 @@ impl State {
     }
 }
 
-impl Ask for World {
+impl ArchiveTransport for World {
     fn ask(
         &self,
-        archive: &Archive,
+        archive: &RegisteredArchive,
         query: &str,
-    ) -> impl Future<Output = Result<Bytes, AskFailed>> + Send + 'static {
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
         let mut state = self.state();
-        assert_eq!(archive.standing, Standing::OnLine, "asked although it is not on line");
+        assert_eq!(archive.standing, RegistrationStatus::OnLine, "asked although it is not online");
         let name = state.names[archive.id.0 as usize].clone();
         let (after, reaction) = state.react(&name, archive, query);
         async move {
@@ -153,7 +156,7 @@ impl Ask for World {
             match reaction {
                 Reaction::Nothing => Ok(Bytes::new()),
                 Reaction::Hangs => std::future::pending().await,
-                Reaction::Fails(why) => Err(AskFailed(why)),
+                Reaction::Fails(why) => Err(ArchiveTransportError(why)),
                 Reaction::Raw(text) => Ok(Bytes::from(text)),
                 Reaction::Bytes(count) => Ok(Bytes::from("x ".repeat(count / 2))),
                 Reaction::Says(_) => panic!("not turned into pairs"),
@@ -162,12 +165,12 @@ impl Ask for World {
     }
 }
 
-impl Known for World {
-    fn archives(&self) -> Arc<[Arc<Archive>]> {
+impl ArchiveDirectory for World {
+    fn archives(&self) -> Arc<[Arc<RegisteredArchive>]> {
         Arc::clone(&self.state().snapshot)
     }
 
-    fn raise(&self, suspected: &Suspected, now: i64) {
+    fn record_alert(&self, suspected: &RaisedAlert, now: i64) {
         assert!(now == 1_700_000_000 && suspected.claims.iter().all(|claim| claim.seen == now));
         self.state().alerts.push(suspected.clone());
     }

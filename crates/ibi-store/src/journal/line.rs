@@ -6,47 +6,55 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::link::LinkStatement;
-use crate::text::hex;
+use crate::text_block::hex;
 
-/// Something that happened to an item here.
+/// An event in the history of an item at this Archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The number of the line: changes are in this order.
+pub struct JournalEntry {
+    /// The number of its line. It defines the order of changes.
     pub change: u64,
-    /// The number of the first line that was written together with this one.
+    /// The number of the first line of the batch it was written in.
     pub batch: u64,
-    /// When (RFC 3339, UTC).
+    /// The time (RFC 3339, UTC).
     pub time: String,
-    /// What.
+    /// The kind of event.
     pub verb: Verb,
     /// The path of the item's object.
     pub path: String,
-    /// The version that this leaves.
+    /// The version after this event.
     pub version: u32,
     /// The first 32 hex digits of the SHA-512 of that version's inventory.
     pub inventory: String,
-    /// What the item is here from then on.
+    /// The item's state at this Archive after this event.
     pub state: State,
-    /// How often the original was handed over.
+    /// How often the Original was handed over.
     pub epoch: u64,
-    /// Who did it.
+    /// The display name of the actor.
     pub by: String,
-    /// Where it came from, if it came from another Archive.
+    /// The id of the owner of this change: that of a token, or `operator` for commands on the
+    /// folder. For a deposit, it is the owner of the item. Names do not serve as ids, since they
+    /// may be reused.
+    pub owner: Option<String>,
+    /// The Archive it came from, if any.
     pub source: Option<String>,
-    /// Where it goes to, if it goes to another Archive.
+    /// The item's state at that Archive, as reported or as proven. An Archive that had a `Copy`
+    /// cannot attest to the Original.
+    pub source_state: Option<State>,
+    /// The Archive it goes to, if any.
     pub to: Option<String>,
-    /// A name for the request that asked for it: asked again, it is not done again.
+    /// The idempotency key of the request. A repeated request is not executed again.
     pub key: Option<String>,
-    /// Why.
+    /// The reason.
     pub note: Option<String>,
-    /// What had happened to it elsewhere before it came, as the Archive writes it.
+    /// Its history at other Archives before it came here, in the Archive's own encoding.
     pub past: Option<String>,
-    /// What is recorded of the version that this leaves, as the Archive writes it: bound to the version by the inventory's
-    /// digest, so that the index is made anew without reading every object. In the journal only, and not of large items.
+    /// The index record of the resulting version, in the Archive's own encoding. The inventory's
+    /// digest binds it to the version, so that the index can be rebuilt without reading every
+    /// object. Only in the journal, and not for large items.
     pub record: Option<String>,
-    /// What is said of links between this item and others (clause 2.4).
+    /// Statements about links between this item and others (clause 2.4).
     pub links: Vec<LinkStatement>,
-    /// The number of a line of the same batch without which this one is void.
+    /// The number of a line in the same batch; if that line is void, so is this one.
     pub depends_on: Option<u64>,
 }
 
@@ -57,12 +65,12 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant),* }
 
         impl $name {
-            /// As it is written.
+            /// The word in the file.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// Reads it.
+            /// Parses the word.
             pub fn parse(text: &str) -> Option<Self> {
                 match text { $($word => Some($name::$variant),)* _ => None }
             }
@@ -71,62 +79,62 @@ macro_rules! words {
 }
 
 words! {
-    /// What an item is, here (clause 2.1).
+    /// The state of an item at this Archive (clause 2.1).
     State {
-        /// The one in the world.
+        /// The only one in the world.
         Original "Original",
         /// One of any number.
         Copy "Copy",
-        /// Removed: a tombstone.
+        /// Removed; a tombstone remains.
         Deleted "Deleted",
     }
 }
 
 words! {
-    /// What happened.
+    /// The kind of event.
     Verb {
         /// A new item.
         Deposit "deposit",
         /// A new version.
         Update "update",
-        /// A tombstone, over versions that stay.
+        /// A tombstone; the earlier versions stay.
         Remove "remove",
-        /// A tombstone, and nothing else stays.
+        /// A tombstone; nothing else stays.
         Purge "purge",
-        /// The operator said what the item is here.
+        /// The operator declared the item's state here.
         Declare "declare",
-        /// Found in the tree without a line that tells of it.
+        /// Found in the tree without a journal line.
         Adopt "adopt",
-        /// Brought from another Archive, as a Copy.
+        /// Fetched from another Archive as a Copy.
         Copy "copy",
-        /// Brought up to date from another Archive.
+        /// Updated from another Archive.
         Refresh "refresh",
-        /// Given out of hand: no longer the Original here, and not yet known to be elsewhere.
+        /// Granted to a taker: no longer the Original here, and not yet confirmed elsewhere.
         Grant "grant",
-        /// Taken over: the Original from now on.
+        /// Accepted from a giver: the Original from now on.
         Accept "accept",
-        /// The taker has said that it has the Original.
+        /// The taker confirmed that it has the Original.
         Given "given",
-        /// Taken out of the tree: the Original is elsewhere.
+        /// Removed from the tree; the Original is elsewhere.
         Drop "drop",
-        /// Files that were damaged were put right from another Archive.
+        /// Damaged files were repaired from another Archive.
         Repair "repair",
-        /// Something was said of its links to other items.
+        /// A statement was made about its links to other items.
         Link "link",
     }
 }
 
-/// What a line tells.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// Something happened.
-    Entry(Box<Entry>),
-    /// What these lines tell did not happen.
+pub enum JournalLine {
+    /// An event.
+    Entry(Box<JournalEntry>),
+    /// Voids the lines with these numbers.
     Void(Vec<u64>),
 }
 
-/// The line of an entry.
-pub(super) fn of(entry: &Entry) -> String {
+/// Formats the line of an entry.
+pub(crate) fn format_entry(entry: &JournalEntry) -> String {
     let mut text = format!(
         "{} {} {} batch={} version={} inventory={} state={} epoch={}",
         entry.change,
@@ -142,31 +150,43 @@ pub(super) fn of(entry: &Entry) -> String {
     let source = entry.source.as_ref();
     let fields = [("path", Some(&entry.path)), ("by", by), ("source", source), ("key", entry.key.as_ref())];
     let more = [
+        ("owner", entry.owner.as_ref()),
         ("to", entry.to.as_ref()),
         ("note", entry.note.as_ref()),
         ("past", entry.past.as_ref()),
         ("record", entry.record.as_ref()),
     ];
-    // Texts and numbers: nothing that JSON could refuse.
+    // Only strings and numbers: serialization to JSON cannot fail.
     let links = serde_json::to_string(&entry.links).ok().filter(|_| !entry.links.is_empty());
     let depends_on = entry.depends_on.map(|line| line.to_string());
-    let more = more.into_iter().chain([("links", links.as_ref()), ("depends-on", depends_on.as_ref())]);
+    let source_state = entry.source_state.map(|state| state.name().to_owned());
+    let more = more.into_iter().chain([
+        ("source-state", source_state.as_ref()),
+        ("links", links.as_ref()),
+        ("depends-on", depends_on.as_ref()),
+    ]);
     for (name, value) in fields.into_iter().chain(more) {
         if let Some(value) = value {
             let _ = write!(text, " {name}={}", escaped(value));
         }
     }
-    finished(text)
+    append_checksum(text)
 }
 
-/// The line that says that others are void.
-pub(super) fn void(number: u64, time: &str, lines: &BTreeSet<u64>) -> String {
+/// Formats a line that voids other lines.
+pub(crate) fn format_void(number: u64, time: &str, lines: &BTreeSet<u64>) -> String {
     let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
-    finished(format!("{number} {time} void batch={number} lines={}", lines.join(",")))
+    append_checksum(format!("{number} {time} void batch={number} lines={}", lines.join(",")))
 }
 
-/// Reads a line with its end; also tells its number and batch. Nothing if its checksum is not right.
-pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
+/// Formats a placeholder that keeps the number of a lost line, whose content is unknown.
+pub(crate) fn format_lost(number: u64, time: &str) -> String {
+    append_checksum(format!("{number} {time} void batch={number} lines={number} note=lost"))
+}
+
+/// Parses a line including its newline; also returns its number and batch. `None` if the checksum
+/// is wrong.
+pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, JournalLine)> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
     let (text, check) = line.rsplit_once(" sha256=")?;
     if checksum(text) != check {
@@ -182,9 +202,9 @@ pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
     let batch = field("batch")?.parse().ok()?;
     if verb == "void" {
         let lines = field("lines")?.split(',').map(str::parse).collect::<Result<_, _>>().ok()?;
-        return Some((change, batch, Told::Void(lines)));
+        return Some((change, batch, JournalLine::Void(lines)));
     }
-    let entry = Entry {
+    let entry = JournalEntry {
         change,
         batch,
         time,
@@ -195,7 +215,12 @@ pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
         state: State::parse(field("state")?)?,
         epoch: field("epoch")?.parse().ok()?,
         by: text("by")??,
+        owner: text("owner").flatten(),
         source: text("source").flatten(),
+        source_state: match field("source-state") {
+            Some(state) => Some(State::parse(state)?),
+            None => None,
+        },
         to: text("to").flatten(),
         past: text("past").flatten(),
         key: text("key").flatten(),
@@ -207,10 +232,10 @@ pub(super) fn parse(line: &[u8]) -> Option<(u64, u64, Told)> {
         },
         depends_on: field("depends-on").map(str::parse).transpose().ok()?,
     };
-    Some((change, batch, Told::Entry(Box::new(entry))))
+    Some((change, batch, JournalLine::Entry(Box::new(entry))))
 }
 
-fn finished(text: String) -> String {
+fn append_checksum(text: String) -> String {
     let check = checksum(&text);
     format!("{text} sha256={check}\n")
 }
@@ -219,12 +244,14 @@ fn checksum(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Spaces, control characters, `%` and `=` as `%` and two hex digits a byte.
+/// Encodes whitespace, control characters, `%` and `=` as `%` and two hex digits per byte.
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for c in value.chars() {
         if c.is_whitespace() || c.is_control() || matches!(c, '%' | '=') {
-            c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| crate::ocfl::escape(byte, &mut text));
+            c.encode_utf8(&mut [0; 4])
+                .bytes()
+                .for_each(|byte| crate::ocfl::push_percent_escape(byte, &mut text));
         } else {
             text.push(c);
         }
@@ -233,5 +260,5 @@ fn escaped(value: &str) -> String {
 }
 
 fn unescaped(text: &str) -> Option<String> {
-    String::from_utf8(crate::ocfl::raw(text)).ok()
+    String::from_utf8(crate::ocfl::decode_logical_path(text)).ok()
 }

@@ -1,5 +1,5 @@
-//! Names of files: any bytes that a deposit may carry, as text that an inventory can hold, and as names that every
-//! filesystem can (`docs/formats/tree.md`).
+//! File names: any bytes of a deposit, as text for an inventory and as names that are portable
+//! across filesystems (`docs/formats/tree.md`).
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -7,42 +7,43 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::text::hex;
+use crate::text_block::hex;
 
-/// The longest name of one file or folder, in bytes.
-pub const LONGEST_NAME: usize = 255;
-/// The longest path within an item, in bytes: with what stands before it, it must fit what systems take.
-pub const LONGEST_PATH: usize = 2048;
+/// Maximum length of the name of one file or folder, in bytes.
+pub const MAX_NAME_BYTES: usize = 255;
+/// Maximum length of a path within an item, in bytes. With its parent path it must fit the limits
+/// of operating systems.
+pub const MAX_PATH_BYTES: usize = 2048;
 
-/// A path that an item cannot have.
+/// An invalid path within an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadName {
-    /// No name at all.
+pub enum OcflNameError {
+    /// A part of the path is empty.
     #[error("a part of the path is empty")]
     Empty,
-    /// Would lead out of the item.
+    /// The path would escape the item.
     #[error("`.` and `..` lead out of the item")]
     Dots,
-    /// No file can be named so.
+    /// No file name can have a NUL byte.
     #[error("it has a NUL byte, which no file name can have")]
     Nul,
-    /// Too long.
-    #[error("a name is longer than {LONGEST_NAME} bytes, or the path longer than {LONGEST_PATH}")]
+    /// The path or a name in it is too long.
+    #[error("a name is longer than {MAX_NAME_BYTES} bytes, or the path longer than {MAX_PATH_BYTES}")]
     Long,
 }
 
-/// The path as text: what is not UTF-8, control characters, `%` itself, and `"` and `\`, over which readers of inventories
-/// stumble, are written as `%` and two hex digits.
-pub fn logical(path: &[u8]) -> Result<String, BadName> {
-    if path.len() > LONGEST_PATH {
-        return Err(BadName::Long);
+/// The path as text. Escapes as `%` and two hex digits: bytes that are not UTF-8, control
+/// characters, `%` itself, and `"` and `\`, which some readers of inventories mishandle.
+pub fn logical_path(path: &[u8]) -> Result<String, OcflNameError> {
+    if path.len() > MAX_PATH_BYTES {
+        return Err(OcflNameError::Long);
     }
     for name in path.split(|&byte| byte == b'/') {
         match name {
-            b"" => return Err(BadName::Empty),
-            b"." | b".." => return Err(BadName::Dots),
-            _ if name.contains(&0) => return Err(BadName::Nul),
-            _ if name.len() > LONGEST_NAME => return Err(BadName::Long),
+            b"" => return Err(OcflNameError::Empty),
+            b"." | b".." => return Err(OcflNameError::Dots),
+            _ if name.contains(&0) => return Err(OcflNameError::Nul),
+            _ if name.len() > MAX_NAME_BYTES => return Err(OcflNameError::Long),
             _ => {}
         }
     }
@@ -50,27 +51,27 @@ pub fn logical(path: &[u8]) -> Result<String, BadName> {
     for chunk in path.utf8_chunks() {
         for c in chunk.valid().chars() {
             if matches!(c, '%' | '"' | '\\') || c.is_control() {
-                c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| escape(byte, &mut text));
+                c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_percent_escape(byte, &mut text));
             } else {
                 text.push(c);
             }
         }
-        chunk.invalid().iter().for_each(|&byte| escape(byte, &mut text));
+        chunk.invalid().iter().for_each(|&byte| push_percent_escape(byte, &mut text));
     }
     Ok(text)
 }
 
-pub(crate) fn escape(byte: u8, text: &mut String) {
-    // Writing to a string does not fail.
+pub(crate) fn push_percent_escape(byte: u8, text: &mut String) {
+    // Writing to a `String` does not fail.
     let _ = write!(text, "%{byte:02X}");
 }
 
-/// The bytes of a path that is written as [`logical`] writes it. A `%` that begins no escape stands for itself.
-pub fn raw(logical: &str) -> Vec<u8> {
+/// The bytes of a path in the encoding of [`logical_path`]. A `%` that begins no escape is literal.
+pub fn decode_logical_path(logical: &str) -> Vec<u8> {
     let mut path = Vec::with_capacity(logical.len());
     let mut parts = logical.split('%');
     path.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
-    // Each of them stands after a `%`.
+    // Each part follows a `%`.
     for part in parts {
         let escaped = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         match escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
@@ -87,7 +88,7 @@ pub fn raw(logical: &str) -> Vec<u8> {
     path
 }
 
-/// Gives the files of one version names on disk.
+/// Assigns names on disk to the files of one version.
 #[derive(Debug, Default)]
 pub struct ContentNames {
     files: HashSet<String>,
@@ -95,13 +96,14 @@ pub struct ContentNames {
 }
 
 impl ContentNames {
-    /// The name on disk of a logical path: the same, unless it would be trouble on some filesystem that the tree may be
-    /// copied to: too long, reserved characters, or the twin of another but for case or composition of accents.
-    /// Then a name made from its digest, which the inventory explains.
+    /// The name on disk for a logical path. It is the same, unless it is not portable to some
+    /// filesystem that the tree may be copied to: too long, with reserved characters, or equal to
+    /// another but for case or Unicode composition. Then it is derived from the path's digest, and
+    /// the inventory maps it.
     pub fn name(&mut self, logical: &str) -> String {
         let folded: String = logical.nfc().flat_map(char::to_lowercase).collect();
         let folders: Vec<&str> = folded.match_indices('/').map(|(end, _)| &folded[..end]).collect();
-        let plain = logical.split('/').all(is_plain)
+        let plain = logical.split('/').all(is_portable_name)
             && !self.files.contains(&folded)
             && !self.folders.contains(&folded)
             && !folders.iter().any(|folder| self.files.contains(*folder));
@@ -116,12 +118,12 @@ impl ContentNames {
     }
 }
 
-fn is_plain(name: &str) -> bool {
-    const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
+fn is_portable_name(name: &str) -> bool {
+    const RESERVED_DEVICE_NAMES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
     let stem = name.split('.').next().unwrap_or(name).trim_end_matches(|c: char| c.is_ascii_digit());
-    name.len() <= LONGEST_NAME
+    name.len() <= MAX_NAME_BYTES
         && !name.contains(['<', '>', ':', '"', '|', '?', '*', '\\'])
         && !name.ends_with(['.', ' '])
         && !name.starts_with(' ')
-        && !DEVICES.iter().any(|device| stem.eq_ignore_ascii_case(device))
+        && !RESERVED_DEVICE_NAMES.iter().any(|device| stem.eq_ignore_ascii_case(device))
 }

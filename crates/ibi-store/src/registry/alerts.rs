@@ -1,82 +1,88 @@
-//! Alerts: items whose original several Archives claim (4.2 step 3). Each stays until a person has resolved it. What strangers
-//! can add to them is bounded.
+//! Alerts: items whose Original several Archives claim (4.2 step 3). An alert stays open until a
+//! person resolves it. What untrusted parties can add is bounded.
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Evidence;
-use super::{RegistryError, RegistryStore};
+use super::evidence::AlertEvidence;
+use super::{RegistryStorage, RegistryStorageError};
 
-/// The most claims that one alert keeps.
-pub const MOST_CLAIMS: usize = 64;
+/// Maximum number of claims per alert.
+pub const MAX_ALERT_CLAIMS: usize = 64;
 
-/// The most alerts that are open at once, and the most resolved ones that are kept: the newest.
-pub const MOST_OPEN: usize = 10_000;
+/// Maximum number of open alerts, and of resolved ones that are kept (the newest).
+pub const MAX_OPEN_ALERTS: usize = 10_000;
 
-/// The most bytes of a text from outside.
-const LONGEST: usize = 2048;
+/// Maximum length of a text from outside.
+const MAX_ALERT_TEXT_BYTES: usize = 2048;
 
-const COLUMNS: &str = "id, item, claims, first_seen, last_seen, times, resolved, resolved_by, note";
+const ALERT_COLUMNS: &str = "id, item, claims, first_seen, last_seen, times, resolved, resolved_by, note";
 
 /// An alert. Times are seconds since the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRecord {
     /// Its number.
     pub id: u64,
-    /// The item, in all forms that are known: `rep … ibip …`.
+    /// The item, in all its known forms: `rep … ibip …`.
     pub item: String,
-    /// Who claims the original: each Archive once, with what it said last.
-    pub claims: Vec<Claim>,
-    /// When it was raised.
+    /// The claims of the Original: one per Archive, its latest.
+    pub claims: Vec<AlertClaim>,
+    /// When it was first raised.
     pub first_seen: i64,
-    /// When it was raised the last time.
+    /// When it was last raised.
     pub last_seen: i64,
-    /// How often.
+    /// How often it was raised.
     pub times: u64,
-    /// Who put an end to it.
-    pub resolved: Option<Resolved>,
+    /// How it was resolved, if it was.
+    pub resolved: Option<AlertResolution>,
 }
 
-/// A claim of the original.
+/// A claim of the Original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct AlertClaim {
     /// The label of the Archive's service.
     pub archive: String,
-    /// The URL that it gives.
+    /// The URL that the Archive reports.
     pub url: Option<String>,
     /// Its `timestamp`.
     pub timestamp: Option<String>,
-    /// When it was seen the last time.
+    /// When it was last seen.
     pub seen: i64,
-    /// What its Archive tells of the item to whoever asks; nothing if it tells nothing, or was not asked yet.
+    /// What the Archive publicly reports about the item; `None` if it reports nothing, or has not
+    /// been queried yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<AlertEvidence>,
 }
 
-/// The end of an alert.
+/// The resolution of an alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
-    /// When.
+pub struct AlertResolution {
+    /// The time.
     pub at: i64,
-    /// By whom.
+    /// The person.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub note: String,
 }
 
-impl RegistryStore {
-    /// Raises an alert. One that is open for the same item is brought up to date; a resolved one stays resolved, and a new one
-    /// is made.
-    pub fn raise(&mut self, item: &str, claims: &[Claim], now: i64) -> Result<AlertRecord, RegistryError> {
-        let item = cut(item);
-        self.change(|transaction| -> Result<_, RegistryError> {
-            let open = format!("SELECT {COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
-            let there = transaction.query_row(&open, [item], |row| Ok(read(row))).optional()?;
-            let mut alert = match there.transpose()? {
+impl RegistryStorage {
+    /// Raises an alert. Updates the open alert of the same item, if any; a resolved one stays
+    /// resolved, and a new one is created.
+    pub fn raise_alert(
+        &mut self,
+        item: &str,
+        claims: &[AlertClaim],
+        now: i64,
+    ) -> Result<AlertRecord, RegistryStorageError> {
+        let item = truncate_text(item);
+        self.transact(|transaction| -> Result<_, RegistryStorageError> {
+            let open = format!("SELECT {ALERT_COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
+            let open_alert = transaction.query_row(&open, [item], |row| Ok(read_alert(row))).optional()?;
+            let mut alert = match open_alert.transpose()? {
                 Some(alert) => AlertRecord { last_seen: now, times: alert.times.saturating_add(1), ..alert },
-                None => new(transaction, item, now)?,
+                None => new_alert(transaction, item, now)?,
             };
-            merge(&mut alert.claims, claims);
+            merge_claims(&mut alert.claims, claims);
             transaction.execute(
                 "INSERT INTO alert (id, item, claims, first_seen, last_seen, times) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT (id) DO UPDATE SET claims = excluded.claims, last_seen = excluded.last_seen,
@@ -94,17 +100,23 @@ impl RegistryStore {
         })
     }
 
-    /// Adds what Archives tell of the item of an open alert, by the labels of their services. Nothing happens if there is no
-    /// such alert any more.
-    pub fn add_evidence(&mut self, item: &str, told: &[(String, Evidence)]) -> Result<(), RegistryError> {
-        let item = cut(item);
-        self.change(|transaction| -> Result<_, RegistryError> {
-            let open = format!("SELECT {COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
-            let there = transaction.query_row(&open, [item], |row| Ok(read(row))).optional()?;
-            let Some(mut alert) = there.transpose()? else { return Ok(()) };
-            for (archive, evidence) in told {
-                if let Some(claim) = alert.claims.iter_mut().find(|claim| claim.archive == cut(archive)) {
-                    claim.evidence = Some(evidence.bounded());
+    /// Adds what Archives report about the item of an open alert, by the labels of their services.
+    /// Does nothing if there is no such alert any more.
+    pub fn add_evidence(
+        &mut self,
+        item: &str,
+        reports: &[(String, AlertEvidence)],
+    ) -> Result<(), RegistryStorageError> {
+        let item = truncate_text(item);
+        self.transact(|transaction| -> Result<_, RegistryStorageError> {
+            let open = format!("SELECT {ALERT_COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
+            let open_alert = transaction.query_row(&open, [item], |row| Ok(read_alert(row))).optional()?;
+            let Some(mut alert) = open_alert.transpose()? else { return Ok(()) };
+            for (archive, evidence) in reports {
+                if let Some(claim) =
+                    alert.claims.iter_mut().find(|claim| claim.archive == truncate_text(archive))
+                {
+                    claim.evidence = Some(evidence.truncated());
                 }
             }
             let claims = serde_json::to_string(&alert.claims)?;
@@ -116,53 +128,55 @@ impl RegistryStore {
         })
     }
 
-    /// The alerts, the newest first.
-    pub fn alerts(&self, include_resolved: bool) -> Result<Vec<AlertRecord>, RegistryError> {
+    /// All alerts, newest first.
+    pub fn alerts(&self, include_resolved: bool) -> Result<Vec<AlertRecord>, RegistryStorageError> {
         let which = if include_resolved { "" } else { "WHERE resolved IS NULL" };
         let mut statement = self
             .connection
-            .prepare_cached(&format!("SELECT {COLUMNS} FROM alert {which} ORDER BY id DESC"))?;
-        let rows = statement.query_map([], |row| Ok(read(row)))?;
+            .prepare_cached(&format!("SELECT {ALERT_COLUMNS} FROM alert {which} ORDER BY id DESC"))?;
+        let rows = statement.query_map([], |row| Ok(read_alert(row)))?;
         rows.map(|row| row?).collect()
     }
 
     /// The open alert for an item, if there is one.
-    pub fn open_alert(&self, item: &str) -> Result<Option<AlertRecord>, RegistryError> {
-        let open = format!("SELECT {COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
-        let found = self.connection.query_row(&open, [cut(item)], |row| Ok(read(row))).optional()?;
+    pub fn open_alert(&self, item: &str) -> Result<Option<AlertRecord>, RegistryStorageError> {
+        let open = format!("SELECT {ALERT_COLUMNS} FROM alert WHERE item = ?1 AND resolved IS NULL");
+        let found =
+            self.connection.query_row(&open, [truncate_text(item)], |row| Ok(read_alert(row))).optional()?;
         found.transpose()
     }
 
-    /// How many are open.
-    pub fn open_alerts(&self) -> Result<u64, RegistryError> {
-        count(&self.connection).map(i64::cast_unsigned)
+    /// The number of open alerts.
+    pub fn open_alert_count(&self) -> Result<u64, RegistryStorageError> {
+        count_open_alerts(&self.connection).map(i64::cast_unsigned)
     }
 
-    /// The alert of this number.
-    pub fn alert(&self, id: u64) -> Result<Option<AlertRecord>, RegistryError> {
-        let one = format!("SELECT {COLUMNS} FROM alert WHERE id = ?1");
-        let found = self.connection.query_row(&one, [id.cast_signed()], |row| Ok(read(row))).optional()?;
+    /// The alert with this number.
+    pub fn alert(&self, id: u64) -> Result<Option<AlertRecord>, RegistryStorageError> {
+        let by_id = format!("SELECT {ALERT_COLUMNS} FROM alert WHERE id = ?1");
+        let found =
+            self.connection.query_row(&by_id, [id.cast_signed()], |row| Ok(read_alert(row))).optional()?;
         found.transpose()
     }
 
-    /// Puts an end to an alert; gives it as it is afterwards, or nothing if there is none of this number. Who resolved it first
-    /// stays.
+    /// Resolves an alert and returns it as it is afterwards; `None` if there is no such alert. The
+    /// first resolution is kept.
     pub fn resolve_alert(
         &mut self,
         id: u64,
         by: &str,
         note: &str,
         now: i64,
-    ) -> Result<Option<AlertRecord>, RegistryError> {
-        self.change(|transaction| -> Result<_, RegistryError> {
+    ) -> Result<Option<AlertRecord>, RegistryStorageError> {
+        self.transact(|transaction| -> Result<_, RegistryStorageError> {
             transaction.execute(
                 "UPDATE alert SET resolved = ?2, resolved_by = ?3, note = ?4 WHERE id = ?1 AND resolved IS NULL",
-                params![id.cast_signed(), now, cut(by), cut(note)],
+                params![id.cast_signed(), now, truncate_text(by), truncate_text(note)],
             )?;
             transaction.execute(
                 "DELETE FROM alert WHERE resolved IS NOT NULL AND id NOT IN
                      (SELECT id FROM alert WHERE resolved IS NOT NULL ORDER BY resolved DESC, id DESC LIMIT ?1)",
-                [MOST_OPEN as i64],
+                [MAX_OPEN_ALERTS as i64],
             )?;
             Ok(())
         })?;
@@ -170,9 +184,13 @@ impl RegistryStore {
     }
 }
 
-fn new(transaction: &Transaction<'_>, item: &str, now: i64) -> Result<AlertRecord, RegistryError> {
-    if count(transaction)? >= MOST_OPEN as i64 {
-        return Err(RegistryError::Full { what: "open alerts", most: MOST_OPEN });
+fn new_alert(
+    transaction: &Transaction<'_>,
+    item: &str,
+    now: i64,
+) -> Result<AlertRecord, RegistryStorageError> {
+    if count_open_alerts(transaction)? >= MAX_OPEN_ALERTS as i64 {
+        return Err(RegistryStorageError::Full { what: "open alerts", most: MAX_OPEN_ALERTS });
     }
     let last: i64 = transaction.query_row("SELECT coalesce(max(id), 0) FROM alert", [], |row| row.get(0))?;
     Ok(AlertRecord {
@@ -186,38 +204,39 @@ fn new(transaction: &Transaction<'_>, item: &str, now: i64) -> Result<AlertRecor
     })
 }
 
-fn count(connection: &rusqlite::Connection) -> Result<i64, RegistryError> {
+fn count_open_alerts(connection: &rusqlite::Connection) -> Result<i64, RegistryStorageError> {
     let open = "SELECT count(*) FROM alert WHERE resolved IS NULL";
     Ok(connection.query_row(open, [], |row| row.get(0))?)
 }
 
-/// Adds claims to those that are known. Beyond the bound new ones are not kept: who claims first is the one to look at.
-fn merge(known: &mut Vec<Claim>, more: &[Claim]) {
+/// Merges claims. New ones beyond the bound are discarded: the earliest claims are the ones to
+/// examine.
+fn merge_claims(known: &mut Vec<AlertClaim>, more: &[AlertClaim]) {
     for claim in more {
-        let claim = Claim {
-            archive: cut(&claim.archive).to_owned(),
-            url: claim.url.as_deref().map(|url| cut(url).to_owned()),
-            timestamp: claim.timestamp.as_deref().map(|time| cut(time).to_owned()),
+        let claim = AlertClaim {
+            archive: truncate_text(&claim.archive).to_owned(),
+            url: claim.url.as_deref().map(|url| truncate_text(url).to_owned()),
+            timestamp: claim.timestamp.as_deref().map(|time| truncate_text(time).to_owned()),
             seen: claim.seen,
-            evidence: claim.evidence.as_ref().map(Evidence::bounded),
+            evidence: claim.evidence.as_ref().map(AlertEvidence::truncated),
         };
-        match known.iter().position(|own| own.archive == claim.archive) {
-            // What was told before stays until it is told anew.
-            Some(own) => {
-                let evidence = claim.evidence.or_else(|| known[own].evidence.take());
-                known[own] = Claim { evidence, ..claim };
+        match known.iter().position(|earlier| earlier.archive == claim.archive) {
+            // Earlier evidence is kept until there is new evidence.
+            Some(index) => {
+                let evidence = claim.evidence.or_else(|| known[index].evidence.take());
+                known[index] = AlertClaim { evidence, ..claim };
             }
-            None if known.len() < MOST_CLAIMS => known.push(claim),
+            None if known.len() < MAX_ALERT_CLAIMS => known.push(claim),
             None => {}
         }
     }
 }
 
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST)]
+fn truncate_text(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_ALERT_TEXT_BYTES)]
 }
 
-fn read(row: &Row<'_>) -> Result<AlertRecord, RegistryError> {
+fn read_alert(row: &Row<'_>) -> Result<AlertRecord, RegistryStorageError> {
     let resolved: Option<i64> = row.get(6)?;
     Ok(AlertRecord {
         id: row.get::<_, i64>(0)?.cast_unsigned(),
@@ -228,7 +247,7 @@ fn read(row: &Row<'_>) -> Result<AlertRecord, RegistryError> {
         times: row.get::<_, i64>(5)?.cast_unsigned(),
         resolved: match resolved {
             None => None,
-            Some(at) => Some(Resolved { at, by: row.get(7)?, note: row.get(8)? }),
+            Some(at) => Some(AlertResolution { at, by: row.get(7)?, note: row.get(8)? }),
         },
     })
 }

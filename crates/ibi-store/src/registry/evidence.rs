@@ -1,32 +1,32 @@
-//! What an Archive tells of an item that it claims: an alert keeps it.
+//! Evidence in an alert: what an Archive reports about an item that it claims.
 
 use serde::{Deserialize, Serialize};
 
-/// The most versions of an item that an alert keeps the digests of: the last ones.
+/// Maximum number of versions whose digests an alert keeps (the latest).
 pub const MAX_EVIDENCE_VERSIONS: usize = 16;
 
-/// The most events of an item's history that are looked at.
+/// Maximum number of events that are examined in an item's history.
 const MAX_HISTORY_EVENTS: usize = 10_000;
 
-/// The most bytes of a text that an Archive tells.
-const MAX_TEXT_BYTES: usize = 255;
+/// Maximum length of a text reported by an Archive.
+const MAX_EVIDENCE_TEXT_BYTES: usize = 255;
 
-/// The bytes of a SHA-512 in hex.
-const DIGEST_BYTES: usize = 128;
+/// The length of a SHA-512 in hex.
+const DIGEST_HEX_BYTES: usize = 128;
 
-/// What an Archive tells of an item that it claims. All of it is the Archive's own word.
+/// What an Archive reports about an item that it claims. None of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Evidence {
-    /// Who deposited it there.
+pub struct AlertEvidence {
+    /// Who deposited the item there.
     pub depositor: Option<String>,
-    /// When that was.
+    /// When it was deposited.
     pub deposited: Option<String>,
-    /// 1, and one more for each time that the Original was handed over or declared.
+    /// 1, plus one for each time that the Original was handed over or declared.
     pub epoch: Option<u64>,
-    /// The versions, the first one first.
+    /// The versions, oldest first.
     #[serde(default)]
     pub versions: Vec<VersionDigest>,
-    /// When this was told, in seconds since the Unix epoch.
+    /// When this was reported, in seconds since the Unix epoch.
     pub at: i64,
 }
 
@@ -39,8 +39,8 @@ pub struct VersionDigest {
     pub inventory: String,
 }
 
-/// The account that an Archive gives of an item (`docs/formats/archive-json.md`): only what is of
-/// use here.
+/// An Archive's account of an item (`docs/formats/archive-json.md`), with only the fields that are
+/// used here.
 #[derive(Deserialize)]
 struct ItemAccount {
     version: u64,
@@ -56,25 +56,25 @@ struct HistoryEvent {
     by: Option<String>,
 }
 
-impl Evidence {
-    /// Reads the account of an item, from whoever sent it; also the number of its last version.
-    /// `None` if it is none.
-    pub fn read(bytes: &[u8], now: i64) -> Option<(Self, u64)> {
+impl AlertEvidence {
+    /// Parses an untrusted account of an item; also returns the number of its latest version.
+    /// `None` if it is not a valid account.
+    pub fn parse_account(bytes: &[u8], now: i64) -> Option<(Self, u64)> {
         let account: ItemAccount = serde_json::from_slice(bytes).ok()?;
         let mut events = account.history.into_iter().take(MAX_HISTORY_EVENTS);
         let deposit = events.find(|event| event.event.as_deref() == Some("deposit"));
         let (depositor, deposited) = deposit.map_or((None, None), |event| (event.by, event.time));
         let evidence = Self { depositor, deposited, epoch: account.epoch, versions: Vec::new(), at: now };
-        Some((evidence.bounded(), account.version))
+        Some((evidence.truncated(), account.version))
     }
 
-    /// The same within what is kept.
-    pub(super) fn bounded(&self) -> Self {
+    /// A copy truncated to the limits.
+    pub(super) fn truncated(&self) -> Self {
         let cut = |text: &str, most: usize| text[..text.floor_char_boundary(most)].to_owned();
-        let short = |text: &Option<String>| text.as_deref().map(|text| cut(text, MAX_TEXT_BYTES));
+        let short = |text: &Option<String>| text.as_deref().map(|text| cut(text, MAX_EVIDENCE_TEXT_BYTES));
         let digest = |version: &VersionDigest| VersionDigest {
             version: version.version,
-            inventory: cut(&version.inventory, DIGEST_BYTES),
+            inventory: cut(&version.inventory, DIGEST_HEX_BYTES),
         };
         Self {
             depositor: short(&self.depositor),
@@ -95,12 +95,12 @@ mod tests {
         let text = r#"{"rep":"a.br/b/2009/02.16.17.46","version":3,"epoch":2,"files":[],"history":[
             {"change":7,"time":"2026-11-16T04:49:18Z","event":"deposit","version":1,"state":"Original","by":"Ana"},
             {"time":"2026-11-17T00:00:00Z","event":"update","by":"Rui"}]}"#;
-        let (evidence, last) = Evidence::read(text.as_bytes(), 7).unwrap();
+        let (evidence, last) = AlertEvidence::parse_account(text.as_bytes(), 7).unwrap();
         assert_eq!((evidence.depositor.as_deref(), evidence.epoch, last), (Some("Ana"), Some(2), 3));
         assert_eq!((evidence.deposited.as_deref(), evidence.at), (Some("2026-11-16T04:49:18Z"), 7));
         for nothing in ["", "{}", "[]", "no", r#"{"version":"x"}"#, r#"{"version":1,"history":7}"#] {
-            assert!(Evidence::read(nothing.as_bytes(), 0).is_none(), "{nothing}");
+            assert!(AlertEvidence::parse_account(nothing.as_bytes(), 0).is_none(), "{nothing}");
         }
-        assert!(Evidence::read(br#"{"version":1}"#, 0).is_some());
+        assert!(AlertEvidence::parse_account(br#"{"version":1}"#, 0).is_some());
     }
 }

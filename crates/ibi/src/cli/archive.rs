@@ -1,83 +1,93 @@
-//! The commands of an Archive.
+//! Arguments of `ibi archive`, `ibi backup` and `ibi restore`.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
-use ibi_archive::access::Access;
+use ibi_archive::access::AccessRule;
 use ibi_archive::language::Language;
 use ibi_archive::target_url::TargetUrl;
 
-use crate::cli::continuity::{BroughtAlong, ImportArgs, PlainTreeArgs, SettingsArgs};
-use crate::cli::holders::{Copy, Drop, Refresh, Theirs, Transfer};
+use crate::cli::continuity::{ImportArgs, PlainTreeArgs, ProvenanceArgs, SettingsArgs};
+use crate::cli::givers::GiversCommand;
 use crate::cli::links::LinksCommand;
-use crate::cli::serve::{Serve, Stats, Token};
-use crate::cli::{Data, address, host, port};
+use crate::cli::outgoing::OutgoingArgs;
+use crate::cli::replication::{CopyArgs, DropArgs, PeerArgs, RefreshArgs, TransferArgs};
+use crate::cli::serve::{ArchiveServeArgs, StatsArgs, TokenCommand};
+use crate::cli::{DataArgs, address, host, port};
 
 #[derive(Subcommand)]
-pub(crate) enum Archive {
-    Init(Init),
+pub(crate) enum ArchiveCommand {
+    Init(ArchiveInitArgs),
     Settings(SettingsArgs),
-    Deposit(Box<Deposit>),
+    Deposit(Box<DepositArgs>),
     Import(ImportArgs),
-    Update(Box<Update>),
-    Show(Show),
-    List(List),
-    Remove(Remove),
-    Purge(Purge),
-    Copy(Copy),
-    Refresh(Refresh),
-    Transfer(Transfer),
-    Drop(Drop),
+    Update(Box<UpdateArgs>),
+    Show(ShowArgs),
+    List(ListArgs),
+    Remove(RemoveArgs),
+    Purge(PurgeArgs),
+    Copy(CopyArgs),
+    Refresh(RefreshArgs),
+    Transfer(TransferArgs),
+    Drop(DropArgs),
+    #[command(subcommand)]
+    Givers(GiversCommand),
     #[command(subcommand)]
     Links(LinksCommand),
-    Export(Export),
+    Export(ExportArgs),
     PlainTree(PlainTreeArgs),
-    Audit(Audit),
-    Rebuild(Rebuild),
-    Confirm(Confirm),
-    Serve(Serve),
+    Audit(AuditArgs),
+    Rebuild(RebuildArgs),
+    Salvage(SalvageArgs),
+    Confirm(ConfirmArgs),
+    Serve(ArchiveServeArgs),
     #[command(subcommand)]
-    Token(Token),
-    Stats(Stats),
+    Token(TokenCommand),
+    Stats(StatsArgs),
 }
 
-/// Start an Archive: once, by name
+/// Create an Archive in a data folder
 ///
-/// Makes the data folder of an Archive, with a minter for its labels. Host and address must be
-/// yours, as `ibi minter init` says; a folder that mints under them already is gone on with. The
-/// Archive service is the first item of it. An Archive that goes on from an existing one keeps the
-/// label that its service is registered with: `--service`.
+/// Creates the data folder with a minter, and the Archive service as its first item. The host name
+/// and the IP address must belong to this machine alone; see `ibi minter init`. A folder that
+/// already mints under the same host and address is reused. To continue an existing Archive, keep
+/// the label that its service is registered with: pass `--service`.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive init --data archive --host archive.library.org.br
   ibi archive init --data archive --host archive.library.org.br --port 8080 --ip 150.163.34.243
   ibi archive init --data archive --host mtc-m21.sid.inpe.br --service sid.inpe.br/mtc-m21/2012/06.05.15.34.39")]
-pub(crate) struct Init {
+pub(crate) struct ArchiveInitArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Host name, for labels of the form `rep`; without one, that of this machine is proposed
+    pub(crate) data: DataArgs,
+    /// Host name, for labels in the form `rep`; without it, the command proposes the name of this
+    /// machine
     #[arg(long, value_parser = host)]
     pub(crate) host: Option<String>,
-    /// Port of the host [default: 80, left out of labels]
+    /// Port of the host [default: 80, omitted from labels]
     #[arg(long, value_parser = port)]
     pub(crate) port: Option<NonZeroU16>,
-    /// IP address, for labels of the form `ibip`
+    /// IP address, for labels in the form `ibip`
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) ip: Option<IpAddr>,
-    /// Port of the address [default: 800, left out of labels]
+    /// Port of the address [default: 800, omitted from labels]
     #[arg(long, value_name = "PORT", requires = "ip", value_parser = port)]
     pub(crate) ip_port: Option<NonZeroU16>,
-    /// A label that the Archive service has already; one a form, first the one that it is
-    /// registered with [default: a new one]
+    /// Existing label of the Archive service; one per form, the registered one first [default: a
+    /// new label]
     #[arg(long, value_name = "LABEL")]
     pub(crate) service: Vec<String>,
-    /// A label that the metadata of the service have already; one a form [default: a new one]
+    /// Existing label of the metadata of the service; one per form [default: a new label]
     #[arg(long, value_name = "LABEL")]
     pub(crate) service_metadata: Vec<String>,
-    /// Take a host or an address that is not unique in the world: its labels will not be either
+    /// Operator name shown in histories and tombstones for commands run on this folder [default:
+    /// operator]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) operator_name: Option<String>,
+    /// Accept a host or address that is not globally unique; its labels are not unique either
     #[arg(long)]
     pub(crate) allow_private: bool,
     /// Print the Archive service as a JSON object
@@ -85,44 +95,46 @@ pub(crate) struct Init {
     pub(crate) json: bool,
 }
 
-/// What is said of an item.
+/// The description of an item.
 #[derive(Args)]
-pub(crate) struct Description {
-    /// Dublin Core: `element=value`, `element@language=value`, or a file of such lines or of XML (`oai_dc`); repeatable
+pub(crate) struct DescriptionArgs {
+    /// Dublin Core statement `element=value` or `element@language=value`, or a file of such lines
+    /// or of XML (`oai_dc`); repeatable
     #[arg(long, value_name = "ELEMENT=VALUE|FILE")]
     pub(crate) dc: Vec<String>,
-    /// Language of the item, as `pt` or `pt-BR`
+    /// Language of the item, such as `pt` or `pt-BR`
     #[arg(long)]
-    pub(crate) language: Option<Optional<Language>>,
-    /// The item that this one is a translation of
+    pub(crate) language: Option<OptionalValue<Language>>,
+    /// Item that this one translates
     #[arg(long, value_name = "IBI")]
-    pub(crate) translation_of: Option<Optional<String>>,
-    /// The item that this one is the next edition of
+    pub(crate) translation_of: Option<OptionalValue<String>>,
+    /// Item that this one is the next edition of
     #[arg(long, value_name = "IBI")]
-    pub(crate) next_edition_of: Option<Optional<String>>,
-    /// The file that the persistent URL opens [default: the only file, or index.html]
+    pub(crate) next_edition_of: Option<OptionalValue<String>>,
+    /// File that the persistent URL opens [default: the only file, or index.html]
     #[arg(long, value_name = "FILE")]
     pub(crate) target: Option<String>,
-    /// Lead to this URL (http or https) instead of to a file: a Web service, or something kept
-    /// elsewhere
+    /// Resolve to this URL (http or https) instead of to a file, such as a Web service or external
+    /// content
     #[arg(long, value_name = "URL", group = "what")]
-    pub(crate) url: Option<Optional<TargetUrl>>,
-    /// Who may read the files: `public`, `ip:RANGE` (others get the metadata) or `until:DATE` (closed until then)
+    pub(crate) url: Option<OptionalValue<TargetUrl>>,
+    /// Who may read the files: `public`, `ip:RANGE` (others see only the metadata) or `until:DATE`
+    /// (embargoed until then)
     #[arg(long, value_name = "RULE")]
-    pub(crate) access: Option<Access>,
-    /// Another label that leads to the item; repeatable
+    pub(crate) access: Option<AccessRule>,
+    /// Additional label that resolves to the item; repeatable
     #[arg(long, value_name = "LABEL")]
     pub(crate) alias: Vec<String>,
-    /// The Original may never be handed over to another Archive
+    /// Never allow the Original to be transferred to another Archive
     #[arg(long)]
     pub(crate) non_transferable: bool,
 }
 
-/// A value, or nothing: an empty argument.
+/// An optional value: an empty argument means none.
 #[derive(Clone)]
-pub(crate) struct Optional<T>(pub(crate) Option<T>);
+pub(crate) struct OptionalValue<T>(pub(crate) Option<T>);
 
-impl<T: std::str::FromStr> std::str::FromStr for Optional<T> {
+impl<T: std::str::FromStr> std::str::FromStr for OptionalValue<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> Result<Self, T::Err> {
@@ -132,15 +144,16 @@ impl<T: std::str::FromStr> std::str::FromStr for Optional<T> {
 
 /// Deposit a file, a folder, a bag, a URL, a record, or the rows of a table
 ///
-/// A deposit gets new labels, for the item and for its metadata, and is there wholly or not at all. A folder with a
-/// `bagit.txt` is a bag: it is checked, and its payload deposited. With `--url` the item has no
-/// files, and its persistent URL leads there; with `--record` it is a record of something that is
-/// not here, and its persistent URL opens the metadata. A table is a CSV file with a heading: the
-/// columns are `file` (relative to the table), `url`, `record`, `language`, `translation-of`,
-/// `next-edition-of`, `target`, `access`, `label`, `original`, `alias`, `metadata-label`,
-/// `created`, `updated`, `metadata-updated`, `non-transferable` and `dc.title`, `dc.title@pt` and so
-/// on; several values of a field are separated by `||`. An interrupted table is gone on with by
-/// running the same command again: no row is deposited twice.
+/// Mints labels for the item and for its metadata. Deposits are atomic. A folder with a `bagit.txt`
+/// is a bag: it is validated, and its payload is deposited. With `--url` the item has no files and
+/// its persistent URL redirects to that URL. With `--record` the item only describes something that
+/// is not in the Archive, and its persistent URL opens the metadata.
+///
+/// A table is a CSV file with a header row. Its columns are `file` (relative to the table), `url`,
+/// `record`, `language`, `translation-of`, `next-edition-of`, `target`, `access`, `label`,
+/// `original`, `alias`, `metadata-label`, `created`, `updated`, `metadata-updated`,
+/// `non-transferable`, and `dc.title`, `dc.title@pt` and so on. Separate multiple values in a field
+/// with `||`. Rerun the command to resume an interrupted table; no row is deposited twice.
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true), after_help = "\
 Examples:
@@ -150,78 +163,87 @@ Examples:
   ibi archive deposit --url https://maps.library.org.br/wms --data archive --dc title='Map service'
   ibi archive deposit --record --data archive --dc title='Globe of 1622' --dc type=PhysicalObject
   ibi archive deposit --table theses.csv --data archive --dry-run")]
-pub(crate) struct Deposit {
+pub(crate) struct DepositArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// A file, a folder or a bag
+    pub(crate) data: DataArgs,
+    /// File, folder or bag
     #[arg(group = "what")]
     pub(crate) path: Option<PathBuf>,
-    /// A record of something that is not here: metadata without files
+    /// Deposit metadata only: a record of something that is not in the Archive
     #[arg(long, group = "what")]
     pub(crate) record: bool,
-    /// A table (CSV) with one row an item
+    /// Table (CSV) with one item per row
     #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = [
         "dc", "language", "translation_of", "next_edition_of", "target", "access", "alias", "non_transferable", "label",
         "original", "metadata_label", "created", "updated",
     ])]
     pub(crate) table: Option<PathBuf>,
-    /// Only look whether it could be deposited
+    /// Check the deposit without making it
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) description: Description,
-    /// A label that the item has already: minted here and not used yet, or from elsewhere; one a form
+    pub(crate) description: DescriptionArgs,
+    /// Existing label of the item: minted here and unused, or from another Archive; one per form
     #[arg(long)]
     pub(crate) label: Vec<String>,
-    /// With a label from elsewhere: this is the Original, no other Archive has it [without: it is a Copy]
+    /// With a label from another Archive: declare this the Original, held by no other Archive
+    /// [default: it is a Copy]
     #[arg(long, requires = "label")]
     pub(crate) original: bool,
+    /// The resolver to ask whether another Archive has the Original, or removed it
+    #[arg(long, value_name = "RESOLVER", requires = "original")]
+    pub(crate) resolver: Option<String>,
     #[command(flatten)]
-    pub(crate) brought: BroughtAlong,
-    /// Print one JSON object an item, or a row
+    pub(crate) outgoing: OutgoingArgs,
+    #[command(flatten)]
+    pub(crate) provenance: ProvenanceArgs,
+    /// Print one JSON object per item, or per row
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Make a new version of an item
+/// Create a new version of an item
 ///
-/// With a path, its files are those of the path from now on; without one, they stay. Elements given with `--dc` take the
-/// place of the same elements; a file given with `--dc` takes the place of all. What is not said stays. An empty value takes
-/// a language, a link or a URL away. A URL takes the place of the files, and files take the place
-/// of a URL. Earlier versions stay as they are.
+/// With a path, the new version has the files of that path; without one, it keeps the files. `--dc`
+/// statements replace the statements of the same element; a `--dc` file replaces all metadata.
+/// Options that are not given keep their values. An empty value clears a language, a link or a URL.
+/// A URL replaces the files, and files replace a URL. Earlier versions do not change.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive update inpe.br/archive/2026/11.15.21.26 report-corrected.pdf --data archive
   ibi archive update 8JMKD3MGP8W/34PGRBS --data archive --dc title='A better title' --translation-of ''
   ibi archive update 8JMKD3MGP8W/34PGRBS --data archive --url https://maps.library.org.br/v2/wms")]
-pub(crate) struct Update {
+pub(crate) struct UpdateArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// The item
     pub(crate) ibi: String,
-    /// A file, a folder or a bag
+    /// File, folder or bag
     #[arg(conflicts_with = "url")]
     pub(crate) path: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) description: Description,
-    /// The Copy is the Original from now on: no other Archive has it
+    pub(crate) description: DescriptionArgs,
+    /// Make this Copy the Original; no other Archive may hold the Original
     #[arg(long)]
     pub(crate) original: bool,
-    /// Also if the Archive that it came from, or went to, says that it has the Original
+    /// Proceed even if the Archive that it came from, or was transferred to, claims the Original or
+    /// does not answer
     #[arg(long, requires = "original")]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) outgoing: OutgoingArgs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Tell all that is known of an item
+/// Show an item: labels, state, metadata, files, history
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive show 8JMKD3MGP8W/34PGRBS --data archive --json")]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// The item, by any of its labels
     pub(crate) ibi: String,
     /// Print a JSON object
@@ -232,34 +254,35 @@ pub(crate) struct Show {
 /// List the items of the Archive
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive list --data archive --json | jq -r .rep")]
-pub(crate) struct List {
+pub(crate) struct ListArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Print one JSON object an item
+    pub(crate) data: DataArgs,
+    /// Print one JSON object per item
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Remove an item: a tombstone stays, and its label is never used again
+/// Remove an item, leaving a tombstone; its labels are never reused
 ///
-/// The tombstone tells the reason, who removed it and the last metadata. The bytes stay among the item's versions, where
-/// nobody is given them; `--purge` destroys them at once. Neither can be undone.
+/// The tombstone shows the reason, who removed the item, and the last metadata. The bytes stay in
+/// the item's versions on disk but are no longer served; `--purge` destroys them immediately. Both
+/// are permanent.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
   ibi archive remove 8JMKD3MGP8W/34PGRBS --data archive --reason 'withdrawn by its author' --yes")]
-pub(crate) struct Remove {
+pub(crate) struct RemoveArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// The item
     pub(crate) ibi: String,
-    /// Why it is removed, for everybody to read
+    /// Reason for the removal; public
     #[arg(long, value_name = "TEXT", value_parser = reason)]
     pub(crate) reason: String,
-    /// Destroy the bytes of all versions at once
+    /// Destroy the bytes of all versions immediately
     #[arg(long)]
     pub(crate) purge: bool,
-    /// Yes, really
+    /// Confirm the change, which is permanent
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print a JSON object
@@ -267,35 +290,37 @@ pub(crate) struct Remove {
     pub(crate) json: bool,
 }
 
-/// Destroy the bytes of items that were removed longer ago than a time of grace
+/// Destroy the bytes of items whose grace period after removal has passed
 ///
-/// `remove` leaves the bytes among an item's versions, so that a mistake can be looked into. This lists the items whose grace is over;
-/// with `--yes` it destroys their bytes, as `remove --purge` does at once. Tombstones stay. To be run now and then, by cron for example.
+/// `remove` keeps the bytes of an item's versions, so that mistakes can be investigated. This
+/// command lists the removed items that are older than the grace period; with `--yes` it destroys
+/// their bytes, as `remove --purge` does immediately. Tombstones stay. Run it regularly, for
+/// example from cron.
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive purge --data archive --older-than 90d --yes")]
-pub(crate) struct Purge {
+pub(crate) struct PurgeArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The time of grace, in days: 90d
+    pub(crate) data: DataArgs,
+    /// Grace period in days, such as 90d
     #[arg(long, value_name = "DAYS", value_parser = days)]
     pub(crate) older_than: u32,
-    /// Yes, really
+    /// Confirm the change, which is permanent
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Print one JSON object an item
+    /// Print one JSON object per item
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Write an item as a bag (BagIt), every byte checked
+/// Export an item as a bag (BagIt), verifying every byte
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive export 8JMKD3MGP8W/34PGRBS --data archive --out bag")]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// The item
     pub(crate) ibi: String,
-    /// The folder to make
+    /// Folder to create
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Print a JSON object
@@ -303,13 +328,13 @@ pub(crate) struct Export {
     pub(crate) json: bool,
 }
 
-/// Check every byte against its digest
+/// Verify the fixity of all files
 ///
-/// Tells what is missing, changed, unreadable or unexpected, and exits with 1 if anything is. An
-/// interrupted audit is gone on with by running it again. `--with` and `--resolver` compare an item
-/// with what other Archives have of it; `--repair` puts a damaged file right from one whose file
-/// has the digest that the item's own inventory tells, and from no other. `--resolver` without an
-/// item reads no bytes: it lists the Copies here whose Original no Archive claims.
+/// Reports what is missing, changed, unreadable or unexpected, and exits with 1 if it finds
+/// anything. Rerun the command to resume an interrupted audit. `--with` and `--resolver` compare an
+/// item with the holdings of other Archives. `--repair` replaces a damaged file with one from such
+/// an Archive, only if its digest matches the item's own inventory. `--resolver` without an item
+/// reads no files: it lists the Copies here whose Original no Archive claims.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -318,65 +343,86 @@ Examples:
   ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --with http://archive.inpe.br --repair
   ibi archive audit 8JMKD3MGP8W/34PGRBS --data archive --resolver http://urlib.net
   ibi archive audit --data archive --resolver http://urlib.net")]
-pub(crate) struct Audit {
+pub(crate) struct AuditArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Only this item
+    pub(crate) data: DataArgs,
+    /// Check only this item
     pub(crate) ibi: Option<String>,
-    /// Bytes to read a second at the most, as in 500K, 20M or 1G
+    /// Maximum bytes to read per second, such as 500K, 20M or 1G
     #[arg(long, value_name = "BYTES", value_parser = rate)]
     pub(crate) rate: Option<u64>,
-    /// Begin anew, though an earlier audit was interrupted
+    /// Start over instead of resuming an interrupted audit
     #[arg(long)]
     pub(crate) restart: bool,
-    /// Compare the item with what this Archive has of it; repeatable
+    /// Compare the item with this Archive; repeatable
     #[arg(long, value_name = "ARCHIVE", requires = "ibi")]
     pub(crate) with: Vec<String>,
-    /// Compare the item with what all Archives have of it that this resolver knows, as in
-    /// `http://urlib.net`; without an item, list the Copies whose Original nobody claims
+    /// Compare the item with all Archives that this resolver knows, such as `http://urlib.net`;
+    /// without an item, list the Copies whose Original nobody claims
     #[arg(long, value_name = "RESOLVER")]
     pub(crate) resolver: Option<String>,
-    /// Put damaged files right from the Archives that it is compared with, or from where the copy came
+    /// Replace damaged files from the Archives compared with, or from the source of the copy
     #[arg(long, requires = "ibi")]
     pub(crate) repair: bool,
     #[command(flatten)]
-    pub(crate) theirs: Theirs,
+    pub(crate) peer_args: PeerArgs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Make the index anew from the tree and the journal
+/// Rebuild the index from the tree and the journal
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive rebuild --data archive")]
-pub(crate) struct Rebuild {
+pub(crate) struct RebuildArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Say that a restored Archive has the originals still
+/// Recover damaged lines of the journal
 ///
-/// An Archive that was restored from a backup answers Copy for its items, because originals may have been handed over to
-/// another Archive since. This is your word that none was.
+/// Recovers each line from its own bytes (correcting one flipped bit), from a backup, from the
+/// index or from the tree, and reports the source. The damaged file is kept beside the journal. If
+/// a line is lost and the tree does not explain it, transferable Originals are served as Copies
+/// until `ibi archive confirm`. Rerun the command to resume after an interruption.
 #[derive(Args)]
-#[command(after_help = "Example:\n  ibi archive confirm --data archive")]
-pub(crate) struct Confirm {
+#[command(after_help = "Example:\n  ibi archive salvage --data archive --from /mnt/backup/archive")]
+pub(crate) struct SalvageArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
+    /// Recover lines from this backup of the Archive
+    #[arg(long, value_name = "BACKUP")]
+    pub(crate) from: Option<PathBuf>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
-/// Copy the Archive into a folder, while it is in use
+/// Confirm that a restored Archive still holds its Originals
 ///
-/// A folder that is an earlier backup of the same Archive gets what is new since. Every byte is checked on its way.
+/// After a restore the Archive serves its Originals as Copies, because some may have been
+/// transferred since the backup, and accepts no tokens, because some may have been revoked since.
+/// Run this command when you know that no Original was transferred. It lists the tokens that become
+/// valid again.
+#[derive(Args)]
+#[command(after_help = "Example:\n  ibi archive confirm --data archive")]
+pub(crate) struct ConfirmArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Back up the Archive into a folder, while it is in use
+///
+/// Into an existing backup of the same Archive, only what is new is copied. Every byte is verified.
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi backup --data archive --out /mnt/backup/archive")]
-pub(crate) struct Backup {
+pub(crate) struct BackupArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The folder to copy to
+    pub(crate) data: DataArgs,
+    /// Folder of the backup
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Print a JSON object
@@ -384,16 +430,17 @@ pub(crate) struct Backup {
     pub(crate) json: bool,
 }
 
-/// Bring an Archive back from a backup, into a new folder
+/// Restore an Archive from a backup into a new folder
 ///
-/// It comes up unable to mint until `ibi minter recover`, because labels may have been given out since the backup, and answers
-/// Copy for its items until `ibi archive confirm`, because originals may have been handed over since.
+/// The restored Archive does not mint until `ibi minter recover`, because labels may have been
+/// issued since the backup. It serves its Originals as Copies until `ibi archive confirm`, because
+/// some may have been transferred since.
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi restore --from /mnt/backup/archive --data archive")]
-pub(crate) struct Restore {
+pub(crate) struct RestoreArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The backup
+    pub(crate) data: DataArgs,
+    /// Folder of the backup
     #[arg(long, value_name = "DIR")]
     pub(crate) from: PathBuf,
     /// Print a JSON object
@@ -402,29 +449,29 @@ pub(crate) struct Restore {
 }
 
 fn reason(text: &str) -> Result<String, &'static str> {
-    const LONGEST: usize = 10_000;
+    const MAX_REASON_BYTES: usize = 10_000;
     match text.trim() {
-        "" => Err("say why: the tombstone tells it"),
-        text if text.len() > LONGEST => Err("at most 10,000 bytes"),
+        "" => Err("give a reason: the tombstone shows it"),
+        text if text.len() > MAX_REASON_BYTES => Err("at most 10,000 bytes"),
         text => Ok(text.to_owned()),
     }
 }
 
 fn rate(text: &str) -> Result<u64, &'static str> {
-    const SHAPE: &str = "a rate is a number of bytes, as in 500K, 20M or 1G";
+    const RATE_FORMAT_HINT: &str = "expected a number of bytes, such as 500K, 20M or 1G";
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number: u64 = text[..text.len() - unit.len()].parse().map_err(|_| SHAPE)?;
+    let number: u64 = text[..text.len() - unit.len()].parse().map_err(|_| RATE_FORMAT_HINT)?;
     let factor = match unit.to_ascii_uppercase().as_str() {
         "" => 1,
         "K" => 1 << 10,
         "M" => 1 << 20,
         "G" => 1 << 30,
-        _ => return Err(SHAPE),
+        _ => return Err(RATE_FORMAT_HINT),
     };
-    number.checked_mul(factor).filter(|rate| *rate > 0).ok_or(SHAPE)
+    number.checked_mul(factor).filter(|rate| *rate > 0).ok_or(RATE_FORMAT_HINT)
 }
 
 fn days(text: &str) -> Result<u32, &'static str> {
     let number = text.strip_suffix('d').and_then(|number| number.parse().ok());
-    number.ok_or("a number of days, as in 90d")
+    number.ok_or("expected a number of days, such as 90d")
 }

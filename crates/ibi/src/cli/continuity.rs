@@ -1,33 +1,34 @@
-//! Commands and options for going on from what exists.
+//! Arguments for migrating existing collections, and for settings.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use ibi_id::Granularity;
 
-use crate::cli::Data;
+use crate::cli::DataArgs;
+use crate::cli::outgoing::OutgoingArgs;
 
-/// What an item has from elsewhere, beside its label.
+/// The labels and dates that an item had at another Archive.
 #[derive(Args)]
-pub(crate) struct BroughtAlong {
-    /// A label that the metadata have already; one a form [default: a new one]
+pub(crate) struct ProvenanceArgs {
+    /// Existing label of the metadata; one per form [default: a new label]
     #[arg(long, value_name = "LABEL")]
     pub(crate) metadata_label: Vec<String>,
-    /// When it was created elsewhere, as in 1998-08-02T08:56:00Z; with --label
+    /// Time of creation at the other Archive, such as 1998-08-02T08:56:00Z; requires --label
     #[arg(long, value_name = "TIME", requires = "label")]
     pub(crate) created: Option<String>,
-    /// When it was last updated elsewhere, likewise
+    /// Time of the last update at the other Archive; requires --label
     #[arg(long, value_name = "TIME", requires = "label")]
     pub(crate) updated: Option<String>,
-    /// When its metadata were last updated elsewhere, likewise [default: as --updated]
+    /// Time of the last metadata update at the other Archive; requires --label [default: --updated]
     #[arg(long, value_name = "TIME", requires = "label")]
     pub(crate) metadata_updated: Option<String>,
 }
 
-/// Show or change how the Archive names itself and its software to resolvers
+/// Show or change how the Archive identifies itself to resolvers
 ///
-/// Without options it only shows. A server of the folder takes changes over at once; to a resolver
-/// the registered label is told when the server starts.
+/// Without options, only shows the settings. A running server applies changes immediately, but
+/// announces a new registered label to the resolver at its next start.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -36,15 +37,18 @@ Examples:
   ibi archive settings --data archive --platform-software dpi.inpe.br/banon/1998/08.02.08.56")]
 pub(crate) struct SettingsArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The label of the Archive service that it is registered with at its resolver: either form, or
-    /// an alias
+    pub(crate) data: DataArgs,
+    /// Label under which the Archive service is registered at the resolver: either form, or an
+    /// alias
     #[arg(long, value_name = "LABEL")]
     pub(crate) registered_label: Option<String>,
-    /// The label of the software that the Archive runs, told as `ibi.platformsoftware`; empty: it
-    /// has none
+    /// Label of the software that the Archive runs, sent as `ibi.platformsoftware`; empty for none
     #[arg(long, value_name = "LABEL")]
     pub(crate) platform_software: Option<String>,
+    /// Operator name shown in histories and tombstones for commands run on this folder; empty for
+    /// `operator`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) operator_name: Option<String>,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,26 +56,26 @@ pub(crate) struct SettingsArgs {
 
 /// Change the settings of a minter
 ///
-/// The granularity is what labels are minted with when a call names none: by `ibi mint`, and for
-/// items of an Archive.
+/// The granularity applies to `ibi mint` and to the items of an Archive, unless a call gives its
+/// own.
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi minter set --data archive --granularity 1")]
-pub(crate) struct MinterSet {
+pub(crate) struct MinterSetArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Seconds between dates at the least: 60, 1, 0.1 … 1e-9
+    pub(crate) data: DataArgs,
+    /// Minimum seconds between dates: 60, 1, 0.1 … 1e-9
     #[arg(long, value_name = "R")]
     pub(crate) granularity: Granularity,
 }
 
-/// Bring in a tree of uniform repositories: `<rep>/doc/…`, as it was laid out since 1995
+/// Import a tree of uniform repositories: `<rep>/doc/…`, the URLib layout since 1995
 ///
-/// Each folder with a `doc` in it, four folders down (host, word, year, date) or two (opaque and
-/// legacy labels), becomes an item under that label, with the files of its `doc`. A repository
-/// whose `doc` holds an `oai_dc` record that names another one is the metadata of that. Items are
-/// Copies; `--original` declares them Originals, after asking a resolver whether any Archive has
-/// them. Rerun the command to resume: what is here already is passed over. Links are not followed,
-/// programs never run.
+/// Each folder with a `doc` in it, four levels deep (host, word, year, date) or two (opaque and
+/// legacy labels), becomes an item under that label, with the files of its `doc`. If `doc` holds an
+/// `oai_dc` record that names another repository, it becomes the metadata of that one. Items are
+/// imported as Copies; `--original` declares them Originals, after asking a resolver whether any
+/// Archive has them. Rerun the command to resume: what was imported already is skipped. Symbolic
+/// links are not followed, and programs are never run.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -80,31 +84,33 @@ Examples:
   ibi archive import /usr/local/urlib/col --data archive --original --resolver http://urlib.net")]
 pub(crate) struct ImportArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The folder that the tree begins in
+    pub(crate) data: DataArgs,
+    /// Root folder of the tree
     #[arg(value_name = "DIR")]
     pub(crate) tree: PathBuf,
-    /// Only report what would be brought in
+    /// Only report what would be imported
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Declare the items Originals, unless another Archive that the resolver knows has the Original
+    /// Declare the items Originals, unless the resolver finds the Original at another Archive
     #[arg(long, requires = "resolver")]
     pub(crate) original: bool,
-    /// The resolver to ask, as in `http://urlib.net`
+    /// Resolver to ask, such as `http://urlib.net`
     #[arg(long, value_name = "RESOLVER", requires = "original")]
     pub(crate) resolver: Option<String>,
-    /// Print one JSON object a repository
+    #[command(flatten)]
+    pub(crate) outgoing: OutgoingArgs,
+    /// Print one JSON object per repository
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Lay the newest version of each item out as plain folders: `<rep>/doc/…`
+/// Write the newest version of each item as plain folders: `<rep>/doc/…`
 ///
-/// In the plain tree, relative links between items work on disk, as they do at `/col` over HTTP. It
-/// is made from the Archive and can be thrown away; what is changed in it changes nothing in the
-/// Archive. Rerun the command to bring it up to date. Each item is replaced at once. Where the
-/// filesystem can share bytes between files (Btrfs, XFS), it takes no room of its own. Removed
-/// items vanish; items that are not open to all are left out.
+/// In the plain tree, relative links between items work on disk, as they do at `/col` over HTTP.
+/// The tree is derived from the Archive and can be deleted; changes to it do not affect the
+/// Archive. Rerun the command to update it. Each item is replaced atomically. On filesystems that
+/// can share bytes between files (Btrfs, XFS) it uses no extra space. Removed items disappear;
+/// items that are not public are left out.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -112,21 +118,21 @@ Examples:
   ibi archive plain-tree --data archive --out /srv/col --watch")]
 pub(crate) struct PlainTreeArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The folder to make, or to bring up to date
+    pub(crate) data: DataArgs,
+    /// Folder to create or update
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Keep it up to date until stopped
+    /// Keep updating until stopped
     #[arg(long)]
     pub(crate) watch: bool,
-    /// Lay out items too that are closed, or open only to some
+    /// Include items that are embargoed or restricted
     #[arg(long)]
     pub(crate) all: bool,
-    /// Hard-link the Archive's own files, made read-only, where bytes cannot be shared: only for
+    /// Hard-link the Archive's own files, made read-only, where bytes cannot be shared; only for
     /// trees that nobody writes to
     #[arg(long)]
     pub(crate) link: bool,
-    /// Print one JSON object a change
+    /// Print one JSON object per change
     #[arg(long)]
     pub(crate) json: bool,
 }

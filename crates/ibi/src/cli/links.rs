@@ -1,30 +1,31 @@
-//! The commands for links between items.
+//! Arguments of `ibi archive links`.
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::Data;
-use crate::cli::links_check::LinksCheck;
+use crate::cli::DataArgs;
+use crate::cli::links_check::LinksCheckArgs;
 
-/// Links of items: decide editions and translations, check target URLs
+/// Review links between editions and translations; check target URLs
 ///
-/// A link is stated with the newer item. Readers are led along it once it is accepted where the Original
-/// of the older item is. Links between items that one depositor may change are accepted at once, and so are
-/// those from Archives that you trust; all others wait here for your word.
+/// A link is stated in the metadata of the newer item. Readers follow it once the Archive that
+/// holds the Original of the older item has accepted it. Links between items that one depositor may
+/// change are accepted automatically, and so are links from trusted Archives. All others wait for
+/// your decision.
 #[derive(Subcommand)]
 pub(crate) enum LinksCommand {
-    List(LinksList),
-    Accept(LinksAccept),
-    Refuse(LinksRefuse),
-    Withdraw(LinksWithdraw),
-    Trust(LinksTrust),
-    Distrust(LinksDistrust),
-    Trusted(LinksTrusted),
-    Check(LinksCheck),
+    List(LinksListArgs),
+    Accept(LinksAcceptArgs),
+    Refuse(LinksRefuseArgs),
+    Withdraw(LinksWithdrawArgs),
+    Trust(LinksTrustArgs),
+    Distrust(LinksDistrustArgs),
+    Trusted(LinksTrustedArgs),
+    Check(LinksCheckArgs),
 }
 
-/// How a link stands.
+/// The status of a link.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum LinkStanding {
+pub(crate) enum LinkStatusArg {
     Proposed,
     Accepted,
     Refused,
@@ -33,22 +34,22 @@ pub(crate) enum LinkStanding {
 
 /// List links: status, kind, older item, newer item, Archive of the newer item
 #[derive(Args)]
-pub(crate) struct LinksList {
+pub(crate) struct LinksListArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Only links that stand so
+    pub(crate) data: DataArgs,
+    /// List only links with this status
     #[arg(long)]
-    pub(crate) status: Option<LinkStanding>,
-    /// Print a JSON object per link
+    pub(crate) status: Option<LinkStatusArg>,
+    /// Print one JSON object per link
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Which link is decided.
+/// The link to decide on.
 #[derive(Args)]
-pub(crate) struct LinkChoice {
+pub(crate) struct LinkArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// The newer item: the next edition, or the translation
     #[arg(value_name = "NEWER")]
     pub(crate) newer: String,
@@ -60,55 +61,55 @@ pub(crate) struct LinkChoice {
     pub(crate) json: bool,
 }
 
-/// Accept a link: readers are led along it from now on
+/// Accept a link, so that readers follow it
 ///
 /// An item has one next edition: accepting a second one withdraws the first.
 #[derive(Args)]
-pub(crate) struct LinksAccept {
+pub(crate) struct LinksAcceptArgs {
     #[command(flatten)]
-    pub(crate) link: LinkChoice,
+    pub(crate) link: LinkArgs,
 }
 
-/// Refuse a proposed link: readers are not led along it
+/// Refuse a proposed link, so that readers do not follow it
 #[derive(Args)]
-pub(crate) struct LinksRefuse {
+pub(crate) struct LinksRefuseArgs {
     #[command(flatten)]
-    pub(crate) link: LinkChoice,
+    pub(crate) link: LinkArgs,
 }
 
-/// Withdraw an accepted link: readers are no longer led along it
+/// Withdraw an accepted link, so that readers no longer follow it
 #[derive(Args)]
-pub(crate) struct LinksWithdraw {
+pub(crate) struct LinksWithdrawArgs {
     #[command(flatten)]
-    pub(crate) link: LinkChoice,
+    pub(crate) link: LinkArgs,
 }
 
-/// Accept links from an Archive at once, from now on
+/// Accept links from an Archive automatically
 #[derive(Args)]
-pub(crate) struct LinksTrust {
+pub(crate) struct LinksTrustArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The label of its Archive service
+    pub(crate) data: DataArgs,
+    /// Label of the Archive service
     #[arg(value_name = "SERVICE")]
     pub(crate) service: String,
 }
 
-/// Accept links from an Archive no longer at once
+/// Stop accepting links from an Archive automatically
 #[derive(Args)]
-pub(crate) struct LinksDistrust {
+pub(crate) struct LinksDistrustArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The label of its Archive service
+    pub(crate) data: DataArgs,
+    /// Label of the Archive service
     #[arg(value_name = "SERVICE")]
     pub(crate) service: String,
 }
 
-/// List the Archives whose links are accepted at once
+/// List the Archives whose links are accepted automatically
 #[derive(Args)]
-pub(crate) struct LinksTrusted {
+pub(crate) struct LinksTrustedArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Print a JSON object per Archive
+    pub(crate) data: DataArgs,
+    /// Print one JSON object per Archive
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,35 +1,38 @@
-//! The arguments of `ibi archive links check`.
+//! Arguments of `ibi archive links check`.
 
 use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::Data;
+use crate::cli::DataArgs;
+use crate::cli::outgoing::TrustArgs;
 
-/// Check whether the target URLs of items answer
+/// Check whether the target URLs of items respond
 ///
-/// Each target is asked for once: HEAD, and GET if that fails. One request at a time goes to a
-/// server, with a pause between two; what its robots.txt disallows is skipped. A redirect is not
-/// followed: it is reported as moved. Rerun an interrupted check to resume it. Exits with 1 if a
-/// target failed.
+/// Requests each target once: with HEAD, and with GET if that fails. Sends one request at a time to
+/// a server, with a pause in between, and skips what its robots.txt disallows. Redirects are
+/// reported as moved, not followed. Rerun the command to resume an interrupted check. Exits with 1
+/// if a target failed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive links check --data archive
   ibi archive links check --data archive --pause 10 --json | jq -r 'select(.outcome == \"failed\").item'")]
-pub(crate) struct LinksCheck {
+pub(crate) struct LinksCheckArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Seconds between two requests to one server
+    pub(crate) data: DataArgs,
+    /// Seconds between two requests to the same server
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub(crate) pause: Duration,
-    /// Seconds to wait for an answer
+    /// Seconds to wait for a response
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub(crate) timeout: Duration,
-    /// Also ask servers on private and loopback addresses
+    /// Also contact servers on private and loopback addresses
     #[arg(long)]
     pub(crate) allow_private: bool,
-    /// Begin a new check, though an earlier one was interrupted
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    /// Start over instead of resuming an interrupted check
     #[arg(long)]
     pub(crate) restart: bool,
     /// Print one JSON object per target
@@ -38,7 +41,11 @@ pub(crate) struct LinksCheck {
 }
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
-    const SHAPE: &str = "a number of seconds from 0 to 3600, as in 1 or 0.5";
-    let number: f64 = text.parse().map_err(|_| SHAPE)?;
-    if (0.0..=3600.0).contains(&number) { Ok(Duration::from_secs_f64(number)) } else { Err(SHAPE) }
+    const SECONDS_FORMAT_HINT: &str = "expected a number of seconds from 0 to 3600, such as 1 or 0.5";
+    let number: f64 = text.parse().map_err(|_| SECONDS_FORMAT_HINT)?;
+    if (0.0..=3600.0).contains(&number) {
+        Ok(Duration::from_secs_f64(number))
+    } else {
+        Err(SECONDS_FORMAT_HINT)
+    }
 }

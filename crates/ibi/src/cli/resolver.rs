@@ -1,42 +1,46 @@
-//! The commands of a resolver.
+//! Arguments of `ibi resolver`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use ibi_archive::access::Range;
+use ibi_archive::access::AddressRange;
 use ibi_id::Label;
 use ibi_resolver::schemes::SchemeProxy;
 
-use crate::cli::Data;
+use crate::cli::DataArgs;
+use crate::cli::outgoing::TrustArgs;
+use crate::cli::quotas::QuotaArgs;
+use crate::cli::serve::TokenExpiry;
 
 #[derive(Subcommand)]
-pub(crate) enum Resolver {
-    Init(Init),
-    Register(Register),
-    Serve(Serve),
-    Retire(Retire),
-    Archives(Archives),
-    Alerts(Alerts),
-    Resolve(Resolve),
-    Export(Export),
-    Import(Import),
-    /// Tokens for the API
+pub(crate) enum ResolverCommand {
+    Init(ResolverInitArgs),
+    Register(ResolverRegisterArgs),
+    Serve(ResolverServeArgs),
+    Retire(ResolverRetireArgs),
+    Archives(ResolverArchivesArgs),
+    Alerts(ResolverAlertsArgs),
+    Resolve(ResolverResolveArgs),
+    Export(ResolverExportArgs),
+    Import(ResolverImportArgs),
+    /// Manage API tokens
     #[command(subcommand)]
-    Token(Token),
+    Token(ResolverTokenCommand),
 }
 
-/// Start a resolver in a data folder
+/// Create a resolver in a data folder
 #[derive(Args)]
 #[command(after_help = "\
 Example:
   ibi resolver init --data resolver --public-url http://resolver.library.org.br")]
-pub(crate) struct Init {
+pub(crate) struct ResolverInitArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The base of its persistent URLs, as the world writes it
+    pub(crate) data: DataArgs,
+    /// Public base URL of its persistent URLs
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: String,
-    /// The IBI of its own service, to which Archives speak [default: the norm's, J8LNKB5R7W/3FUQHC5]
+    /// IBI of its own service, which Archives send messages to [default: the standard's,
+    /// J8LNKB5R7W/3FUQHC5]
     #[arg(long, value_name = "IBI")]
     pub(crate) service: Option<Label>,
     /// Print a JSON object
@@ -44,25 +48,27 @@ pub(crate) struct Init {
     pub(crate) json: bool,
 }
 
-/// Register an Archive: from then on it may come on line
+/// Register an Archive, so that it can come online
 ///
-/// Prints the registration key if it was made here: give it to the Archive's administrator. It is shown this once; only a digest is
-/// kept. Registering again replaces the key, and brings back an Archive that was retired.
+/// Generates a registration key unless you give one, and prints it once: pass it to the Archive's
+/// administrator. Only a digest is stored. Registering again replaces the key, and reinstates a
+/// retired Archive.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi resolver register --data resolver --service library.org.br/archive/2026/11.16.08.00
   ibi resolver register --data resolver --service 8JMKD3MGP8W/34PGRBS --key 1234567890-1234567890")]
-pub(crate) struct Register {
+pub(crate) struct ResolverRegisterArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The IBI of the Archive's service
+    pub(crate) data: DataArgs,
+    /// IBI of the Archive's service
     #[arg(long, value_name = "IBI")]
     pub(crate) service: Label,
-    /// The registration key: ten digits or more, and ten more after a dash if you like [default: one is made]
+    /// Registration key: at least ten digits, optionally ten more after a dash [default: a
+    /// generated key]
     #[arg(long, value_name = "KEY", env = "IBI_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
-    /// A further host on which its URLs may be; repeatable
+    /// Additional host that its URLs may use; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
     /// Print a JSON object
@@ -70,44 +76,51 @@ pub(crate) struct Register {
     pub(crate) json: bool,
 }
 
-/// Put a resolver on line
+/// Serve a resolver
 ///
-/// Prints the address on standard output when it listens, then works until it is told to stop (SIGTERM, Ctrl-C). The log is JSON on
-/// standard error; IBI_LOG sets how much. While it runs, other commands on the same folder work as ever: it sees what they change.
+/// Prints its URL on standard output when it is ready, and runs until SIGTERM or Ctrl-C. On SIGHUP
+/// it reloads TLS certificate and key, and quotas; if one is invalid, it logs an error and keeps
+/// the previous value. Logs are JSON on standard error; set the level with IBI_LOG. Other commands
+/// can use the same folder while it runs; it sees their changes.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi resolver serve --data resolver --listen 127.0.0.1:8000 --allow-private
   ibi resolver serve --data resolver --listen 0.0.0.0:80")]
-pub(crate) struct Serve {
+pub(crate) struct ResolverServeArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// Address and port to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     pub(crate) listen: String,
-    /// Ask Archives on private and loopback addresses too
+    /// Also contact Archives on private and loopback addresses
     #[arg(long)]
     pub(crate) allow_private: bool,
-    /// Proxies whose X-Forwarded-For or Forwarded is believed: an address or a range; repeatable
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    /// Proxies whose X-Forwarded-For or Forwarded is trusted: an address or range; repeatable
     #[arg(long, value_name = "RANGE")]
-    pub(crate) trusted_proxy: Vec<Range>,
-    /// Where identifiers of another scheme (doi, hdl, ark) are sent, as in `doi=https://doi.org/`; repeatable
+    pub(crate) trusted_proxy: Vec<AddressRange>,
+    /// Where to redirect identifiers of another scheme (doi, hdl, ark), such as
+    /// `doi=https://doi.org/`; repeatable
     #[arg(long, value_name = "SCHEME=URL")]
     pub(crate) proxy: Vec<SchemeProxy>,
-    /// Certificates for TLS, PEM
+    #[command(flatten)]
+    pub(crate) quotas: QuotaArgs,
+    /// TLS certificate chain (PEM); reloaded on SIGHUP together with its key
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Their key, PEM
+    /// Private key of the TLS certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 }
 
-/// Say that an Archive is gone for good: what only it had is then not found, and no longer waited for
+/// Retire an Archive that is gone for good; items that only it held are then not found
 #[derive(Args)]
-pub(crate) struct Retire {
+pub(crate) struct ResolverRetireArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The IBI of the Archive's service
+    pub(crate) data: DataArgs,
+    /// IBI of the Archive's service
     #[arg(long, value_name = "IBI")]
     pub(crate) service: Label,
     /// Print a JSON object
@@ -115,85 +128,88 @@ pub(crate) struct Retire {
     pub(crate) json: bool,
 }
 
-/// List the Archives, and how they stand
+/// List the registered Archives and their status
 #[derive(Args)]
-pub(crate) struct Archives {
+pub(crate) struct ResolverArchivesArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Print one JSON object a line
+    pub(crate) data: DataArgs,
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// List alerts: items of which several Archives claim the original; or put an end to one
+/// List alerts: items whose Original several Archives claim; or resolve one
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi resolver alerts --data resolver
   ibi resolver alerts --data resolver --resolve 3 --note 'the copy in Brasília was declared the original by mistake'")]
-pub(crate) struct Alerts {
+pub(crate) struct ResolverAlertsArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Also those that are over
+    pub(crate) data: DataArgs,
+    /// Include resolved alerts
     #[arg(long)]
     pub(crate) all: bool,
-    /// Put an end to the alert of this number
+    /// Resolve the alert with this number
     #[arg(long, value_name = "ID", requires = "note", conflicts_with = "all")]
     pub(crate) resolve: Option<u64>,
-    /// Why it is over
+    /// Reason, recorded with the alert
     #[arg(long, value_name = "TEXT", requires = "resolve")]
     pub(crate) note: Option<String>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Resolve a persistent URL: print where it leads
+/// Resolve a persistent URL and print where it leads
 ///
-/// Takes an IBI with modifiers, file path and query as in a persistent URL, with or without the resolver before it. The exit status is
-/// 1 if it leads nowhere.
+/// Accepts an IBI with modifiers, file path and query as in a persistent URL, with or without the
+/// address of a resolver. Exits with 1 if it does not resolve.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi resolver resolve --data resolver 8JMKD3MGP8W/35MMLL8
   ibi resolver resolve --data resolver '8JMKD3MGP8W/35MMLL8!:(oai_dc)' --explain")]
-pub(crate) struct Resolve {
+pub(crate) struct ResolverResolveArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// The persistent URL
     pub(crate) url: String,
-    /// Languages, as a browser sends them: `pt-BR,en;q=0.5`
+    /// Preferred languages, as in an Accept-Language header: `pt-BR,en;q=0.5`
     #[arg(long, value_name = "LANGUAGES", default_value = "")]
     pub(crate) language: String,
-    /// Tell which Archives were asked, what each said, how long it took, and why this one
+    /// Show which Archives were asked, what each answered, how long it took, and why the result was
+    /// chosen
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Ask Archives on private and loopback addresses too
+    /// Also contact Archives on private and loopback addresses
     #[arg(long)]
     pub(crate) allow_private: bool,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Print the registry as plain text: another resolver can go on from it
+/// Print the registry as plain text, for another resolver to import
 #[derive(Args)]
-pub(crate) struct Export {
+pub(crate) struct ResolverExportArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Print one JSON object an Archive, to be read by programs
+    pub(crate) data: DataArgs,
+    /// Print one JSON object per Archive
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Take Archives from a text that `export` wrote, all or nothing
+/// Import Archives from the output of `export`; all or nothing
 ///
-/// Of an Archive that is registered here already, the later change counts.
+/// If an Archive is already registered, the later change wins.
 #[derive(Args)]
-pub(crate) struct Import {
+pub(crate) struct ResolverImportArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The text; `-` for standard input
+    pub(crate) data: DataArgs,
+    /// File to import; `-` for standard input
     pub(crate) file: PathBuf,
     /// Print a JSON object
     #[arg(long)]
@@ -201,40 +217,43 @@ pub(crate) struct Import {
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Token {
-    Create(TokenCreate),
-    List(TokenList),
-    Revoke(TokenRevoke),
+pub(crate) enum ResolverTokenCommand {
+    Create(ResolverTokenArgs),
+    List(ResolverTokensArgs),
+    Revoke(ResolverRevokeArgs),
 }
 
-/// Make a token for an operator: its secret is printed once
+/// Create a token for an operator and print its secret, which is shown only once
 #[derive(Args)]
-pub(crate) struct TokenCreate {
+pub(crate) struct ResolverTokenArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Whom it is for: alerts tell who put an end to them
-    #[arg(long, default_value = "operator", value_parser = crate::cli::serve::name)]
-    pub(crate) name: String,
+    pub(crate) data: DataArgs,
+    /// Name of the token, recorded with the alerts that it resolves
+    #[arg(long, value_parser = crate::cli::serve::name)]
+    pub(crate) name: Option<String>,
+    /// Expiry: a date (UTC) such as 2027-01-31, or a duration such as 90d or 12h
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) expires: Option<TokenExpiry>,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// List the tokens, without their secrets
+/// List tokens, without their secrets
 #[derive(Args)]
-pub(crate) struct TokenList {
+pub(crate) struct ResolverTokensArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Print one JSON object a line
+    pub(crate) data: DataArgs,
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Take a token back: it is no good from now on
+/// Revoke a token; it stops working immediately
 #[derive(Args)]
-pub(crate) struct TokenRevoke {
+pub(crate) struct ResolverRevokeArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The id that `list` shows
+    pub(crate) data: DataArgs,
+    /// Token id, as shown by `list`
     pub(crate) id: String,
 }

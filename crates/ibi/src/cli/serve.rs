@@ -1,145 +1,289 @@
-//! The commands of an Archive on line.
+//! Arguments of `ibi serve`, `ibi archive serve`, `ibi archive token` and `ibi archive stats`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
-use ibi_archive::access::Range;
-use ibi_archive::service::Role;
+use ibi_archive::access::AddressRange;
+use ibi_archive::label_prefix::canonical_prefix;
+use ibi_archive::service::ServiceRole;
 
-use crate::cli::Data;
+use crate::cli::DataArgs;
+use crate::cli::outgoing::{OutgoingArgs, TrustArgs};
+use crate::cli::quotas::QuotaArgs;
 
-/// Put an Archive on line: files, pages, API, and the service that resolvers ask
+/// Serve an Archive: files, pages, API, and the service that resolvers query
 ///
-/// Prints the address on standard output when it listens, then works until it is told to stop (SIGTERM, Ctrl-C): it takes no
-/// new connections, lets requests end, tells the resolver, and leaves. The log is JSON on standard error; IBI_LOG sets how
-/// much (`warn`, `debug`). While it runs, other commands on the same folder work as ever.
+/// Prints its URL on standard output when it is ready, and runs until SIGTERM or Ctrl-C. Then it
+/// accepts no new connections, finishes open requests, notifies the resolver and exits. On SIGHUP
+/// it reloads TLS certificate and key, quotas and the Archive's settings; if one is invalid, it
+/// logs an error and keeps the previous value. Logs are JSON on standard error; set the level with
+/// IBI_LOG (`warn`, `debug`). Other commands can use the same folder while it runs.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   ibi archive serve --data archive --listen 127.0.0.1:8080
   ibi archive serve --data archive --listen 0.0.0.0:80 --address archive.library.org.br \\
       --resolver http://urlib.net --key-file key")]
-pub(crate) struct Serve {
+pub(crate) struct ArchiveServeArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) data: DataArgs,
     /// Address and port to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: String,
-    /// What links and `archiveaddress` say: a host, with a port if it is not the usual one [default: --listen]
-    #[arg(long, value_name = "HOST[:PORT]", value_parser = authority)]
-    pub(crate) address: Option<String>,
-    /// The resolver that is told when the Archive goes on and off line, with its service's IBI if it is not the norm's
+    /// Public host of this Archive, for links and `archiveaddress`, with the port unless it is the
+    /// default, and with `https://` before it if a proxy in front does TLS [default: the address of
+    /// --listen]
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = public_address)]
+    pub(crate) address: Option<PublicAddress>,
+    /// Resolver to notify when the Archive goes online or offline; append the IBI of its service
+    /// unless it is the standard's; repeatable: the first one is asked for what is not here
     #[arg(long, value_name = "URL", value_parser = url)]
-    pub(crate) resolver: Option<String>,
-    /// A file with the registration key [default: the key in IBI_KEY]
+    pub(crate) resolver: Vec<String>,
+    /// File with the registration key for all resolvers; or repeated, one for each in their order
+    /// [default: the key in IBI_KEY]
     #[arg(long, value_name = "FILE", requires = "resolver")]
-    pub(crate) key_file: Option<PathBuf>,
-    /// Whom the resolver's operator writes to [default: postmaster at the address]
+    pub(crate) key_file: Vec<PathBuf>,
+    /// Contact address for the operator of the resolver [default: postmaster at the public host]
     #[arg(long, value_name = "ADDRESS", requires = "resolver", value_parser = email)]
     pub(crate) email: Option<String>,
-    /// Proxies whose X-Forwarded-For is believed: an address or a range; repeatable
+    /// Proxies whose X-Forwarded-For is trusted: an address or range; repeatable
     #[arg(long, value_name = "RANGE")]
-    pub(crate) trusted_proxy: Vec<Range>,
-    /// Show people the target URL of an item before they are sent to another host
+    pub(crate) trusted_proxy: Vec<AddressRange>,
+    #[command(flatten)]
+    pub(crate) outgoing: OutgoingArgs,
+    /// Show the target URL of an item before redirecting people to another host
     #[arg(long)]
     pub(crate) show_targets: bool,
-    /// Certificates for TLS, PEM
+    /// Memory limit for large request data: inventories, metadata, drafts, queued responses
+    #[arg(long, value_name = "MIB", default_value_t = 128, value_parser = clap::value_parser!(u32).range(32..=65_536))]
+    pub(crate) memory: u32,
+    /// Maximum number of drafts per token
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) draft_count: u32,
+    /// Maximum total size of the drafts of one token
+    #[arg(long, value_name = "MIB", default_value_t = 102_400, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) draft_size: u32,
+    /// Delete drafts that have not changed for this many days
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub(crate) draft_days: u32,
+    #[command(flatten)]
+    pub(crate) quotas: QuotaArgs,
+    /// TLS certificate chain (PEM); reloaded on SIGHUP together with its key
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Their key, PEM
+    /// Private key of the TLS certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 }
 
-/// Tokens for the API
+/// Manage API tokens
 #[derive(Subcommand)]
-pub(crate) enum Token {
-    Create(TokenCreate),
-    List(TokenList),
-    Revoke(TokenRevoke),
+pub(crate) enum TokenCommand {
+    Create(TokenCreateArgs),
+    List(TokenListArgs),
+    Set(TokenSetArgs),
+    Renew(TokenRenewArgs),
+    Revoke(TokenRevokeArgs),
 }
 
-/// Make a token: its secret is printed once
+/// Create a token and print its secret, which is shown only once
 ///
-/// A `minter` mints labels, a `depositor` also deposits and updates, an `operator` also removes. A `holder` is another Archive: it may
-/// fetch what is closed, and hand Originals over to this one. Only a digest of the secret is
-/// kept.
+/// Roles: a `minter` mints labels; a `depositor` also deposits and updates; an `operator` also
+/// removes. A `holder` is another Archive: it may fetch restricted items and transfer Originals to
+/// this one. Only a digest of the secret is stored.
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive token create --data archive --role depositor --name Ana")]
-pub(crate) struct TokenCreate {
+pub(crate) struct TokenCreateArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// What it allows: minter, depositor, operator or holder
+    pub(crate) data: DataArgs,
+    /// Role of the token: minter, depositor, operator or holder
     #[arg(long)]
-    pub(crate) role: Role,
-    /// Whom it is for: the history of items tells it
-    #[arg(long, default_value = "api", value_parser = name)]
-    pub(crate) name: String,
+    pub(crate) role: ServiceRole,
+    /// Name of the token, shown in the history of items
+    ///
+    /// Names are unique. Without one, the token is named after its id.
+    #[arg(long, value_parser = name)]
+    pub(crate) name: Option<String>,
+    /// Expiry: a date (UTC) such as 2027-01-31, or a duration such as 90d or 12h
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) expires: Option<TokenExpiry>,
+    /// Prefix of labels from other Archives that a depositor may use, such as dpi.inpe.br/banon;
+    /// repeatable
+    #[arg(long = "prefix", value_name = "PREFIX", value_parser = canonical_prefix)]
+    pub(crate) prefixes: Vec<String>,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// List the tokens, without their secrets
+/// List tokens, without their secrets
 #[derive(Args)]
-pub(crate) struct TokenList {
+pub(crate) struct TokenListArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Print one JSON object a line
+    pub(crate) data: DataArgs,
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Take a token back: it is no good from now on
+/// Change the prefixes or the expiry of a token
 #[derive(Args)]
-pub(crate) struct TokenRevoke {
+#[command(
+    after_help = "Example:\n  ibi archive token set 5eed0123456789ab --data archive --prefix dpi.inpe.br/banon"
+)]
+pub(crate) struct TokenSetArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// The id that `list` shows
+    pub(crate) data: DataArgs,
+    /// Token id, as shown by `list`
+    pub(crate) id: String,
+    /// New expiry, in the format of `create`, or `never`
+    #[arg(long, value_name = "WHEN", value_parser = expiry_or_never)]
+    pub(crate) expires: Option<TokenExpiry>,
+    /// New list of prefixes, replacing the old one; repeatable
+    #[arg(long = "prefix", value_name = "PREFIX", value_parser = canonical_prefix)]
+    pub(crate) prefixes: Vec<String>,
+    /// Remove all prefixes
+    #[arg(long, conflicts_with = "prefixes")]
+    pub(crate) no_prefixes: bool,
+}
+
+/// Replace the secret of a token and print it once; the old one stops working
+///
+/// The token keeps its id, and stays the owner of what it deposited and minted.
+#[derive(Args)]
+pub(crate) struct TokenRenewArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Token id, as shown by `list`
     pub(crate) id: String,
 }
 
-/// Say how often an item was asked for: by day, robots apart
+/// Revoke a token; it stops working immediately
+///
+/// Only operators can change what it deposited.
+#[derive(Args)]
+pub(crate) struct TokenRevokeArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Token id, as shown by `list`
+    pub(crate) id: String,
+}
+
+/// Show the daily usage of an item; robots are counted separately
 #[derive(Args)]
 #[command(after_help = "Example:\n  ibi archive stats 8JMKD3MGP8W/34PGRBS --data archive --json")]
-pub(crate) struct Stats {
+pub(crate) struct StatsArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Any label of the item, or of its metadata: those are counted apart
+    pub(crate) data: DataArgs,
+    /// Any label of the item or of its metadata; their usage is counted separately
     pub(crate) ibi: String,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Start an Archive and a resolver in one process, on this machine: for trying
+/// Run an Archive and a resolver in one process, for evaluation on this machine
 ///
-/// Makes what is missing, listens on one address, and prints it on standard output when it does; on standard error a token for depositing
-/// and a first command to try. The prefix of a new Archive is a word under `.localhost`: its identifiers mean nothing elsewhere. Ctrl-C
-/// stops it; started again, it goes on with the same data.
+/// Creates what is missing, listens on one address and prints it on standard output. Prints on
+/// standard error a deposit token and a first command to try. A new Archive gets a test prefix
+/// under `.localhost`, which is not globally unique. Stop it with Ctrl-C; the next start uses the
+/// same data.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  ibi serve\n  ibi serve --data try --listen 127.0.0.1:9000")]
-pub(crate) struct ServeAll {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
-    pub(crate) data: Data,
-    /// Address and port to listen on [default: 127.0.0.1:8080, or the next port that is free]
+    pub(crate) data: DataArgs,
+    /// Address and port to listen on [default: 127.0.0.1:8080, or the next free port]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+}
+
+/// When a token expires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TokenExpiry {
+    /// At a time (RFC 3339, UTC).
+    At(String),
+    /// After this many seconds.
+    In(i64),
+    /// Never.
+    Never,
+}
+
+impl TokenExpiry {
+    /// The expiry as RFC 3339 text; `now` is in Unix seconds.
+    pub(crate) fn time(&self, now: i64) -> Option<String> {
+        match self {
+            TokenExpiry::At(time) => Some(time.clone()),
+            TokenExpiry::In(seconds) => {
+                ibi_id::Instant::new(now.saturating_add(*seconds), 0).map(|time| time.to_string())
+            }
+            TokenExpiry::Never => None,
+        }
+    }
+}
+
+impl FromStr for TokenExpiry {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        /// Longer than any useful token, and far from integer overflow.
+        const MAX_TOKEN_DAYS: i64 = 36_500;
+        let expected = "expected a date such as 2027-01-31, a time such as 2027-01-31T12:00:00Z, or a duration such as 90d or 12h";
+        let count = |number: &str| number.parse::<i64>().ok().filter(|number| *number > 0);
+        for (unit, seconds) in [('d', 86_400), ('h', 3600)] {
+            if let Some(number) = text.strip_suffix(unit) {
+                let amount =
+                    count(number).filter(|amount| amount.saturating_mul(seconds) <= MAX_TOKEN_DAYS * 86_400);
+                return amount.map(|amount| Self::In(amount * seconds)).ok_or(expected);
+            }
+        }
+        let time = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
+        let instant = time.parse::<ibi_id::Instant>().map_err(|_| expected)?;
+        // In whole seconds and UTC, so that the texts sort by time.
+        let whole = ibi_id::Instant::new(instant.seconds(), 0).ok_or(expected)?;
+        Ok(Self::At(whole.to_string()))
+    }
+}
+
+fn expiry_or_never(text: &str) -> Result<TokenExpiry, &'static str> {
+    if text == "never" { Ok(TokenExpiry::Never) } else { text.parse() }
 }
 
 pub(crate) fn name(text: &str) -> Result<String, &'static str> {
     let fits = (1..=200).contains(&text.trim().len()) && !text.chars().any(char::is_control);
-    if fits { Ok(text.trim().to_owned()) } else { Err("a name has 1 to 200 bytes, on one line") }
+    if fits { Ok(text.trim().to_owned()) } else { Err("expected 1 to 200 bytes on one line") }
 }
 
-/// A host with a port, as it stands in a URL.
+/// Where clients reach a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicAddress {
+    /// Host and port.
+    pub(crate) authority: String,
+    /// Whether clients use TLS, if the option says so.
+    pub(crate) secure: Option<bool>,
+}
+
+fn public_address(text: &str) -> Result<PublicAddress, &'static str> {
+    let (rest, secure) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
+        (Some(rest), _) => (rest, Some(true)),
+        (None, Some(rest)) => (rest, Some(false)),
+        (None, None) => (text, None),
+    };
+    let authority = authority(rest.strip_suffix('/').filter(|_| secure.is_some()).unwrap_or(rest))?;
+    Ok(PublicAddress { authority, secure })
+}
+
+/// Parses a host with an optional port, as in the authority of a URL.
 fn authority(text: &str) -> Result<String, &'static str> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
     let port =
         text.rsplit_once(':').filter(|(_, port)| !port.contains(']')).map(|(_, port)| port.parse::<u16>());
     let is_port = port.is_none_or(|port| port.is_ok_and(|port| port > 0));
     if text.is_empty() || text.starts_with(':') || !text.chars().all(allowed) || !is_port {
-        return Err("a host, with a port or without, as in archive.library.org.br:8080");
+        return Err("expected a host with an optional port, such as archive.library.org.br:8080");
     }
     Ok(text.to_owned())
 }
@@ -149,7 +293,11 @@ fn email(text: &str) -> Result<String, &'static str> {
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && !"&=?%+#".contains(c));
     let is_one =
         text.split_once('@').is_some_and(|(name, host)| plain(name) && plain(host) && !host.contains('@'));
-    if is_one { Ok(text.to_owned()) } else { Err("an address, as in librarian@library.org.br") }
+    if is_one {
+        Ok(text.to_owned())
+    } else {
+        Err("expected an e-mail address, such as librarian@library.org.br")
+    }
 }
 
 fn url(text: &str) -> Result<String, &'static str> {
@@ -157,5 +305,5 @@ fn url(text: &str) -> Result<String, &'static str> {
     let plain = rest.is_some_and(|rest| {
         !rest.is_empty() && rest.chars().all(|c| c.is_ascii_graphic() && !"?#".contains(c))
     });
-    if plain { Ok(text.to_owned()) } else { Err("an address that begins with http:// or https://") }
+    if plain { Ok(text.to_owned()) } else { Err("expected a URL that begins with http:// or https://") }
 }

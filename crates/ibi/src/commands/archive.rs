@@ -1,25 +1,27 @@
-//! `ibi archive`: one file a command, and what they share.
+//! `ibi archive`: one file per command, and what they share.
 
 pub(super) mod audit;
 pub(super) mod copy;
 pub(super) mod deposit;
 mod describe;
 pub(super) mod export;
-mod holders;
+pub(super) mod givers;
 pub(super) mod import;
 pub(super) mod init;
+mod item_output;
 pub(super) mod links;
 mod links_check;
 pub(super) mod list;
 mod orphans;
+mod peers;
 pub(super) mod plain_tree;
 pub(super) mod purge;
 pub(super) mod rebuild;
 pub(super) mod remove;
+pub(super) mod salvage;
 pub(super) mod serve;
 pub(super) mod settings;
 pub(super) mod show;
-mod shown;
 pub(super) mod stats;
 pub(super) mod token;
 pub(super) mod transfer;
@@ -27,42 +29,34 @@ pub(super) mod update;
 
 use std::io::IsTerminal as _;
 use std::ops::{Deref, DerefMut};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use ibi_archive::archive::{self, FoundOnOpening};
+use ibi_archive::archive::ArchiveSettings;
+use ibi_archive::engine::lease::{self, EngineLease};
 use ibi_archive::links::{LinkKind, LinkStatus};
-use ibi_archive::service::borrow::{self, Borrowed};
-use ibi_archive::{Archive, ArchiveError, Holding, Holdings};
+use ibi_archive::opening::{self, OpeningReport};
+use ibi_archive::ownership::LOCAL_OPERATOR;
+use ibi_archive::{Archive, ArchiveError, HeldItem, Holdings};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::io::{printable, say};
 
-/// Who runs the command, as far as the system tells.
-pub(super) fn who() -> String {
-    let name = ["LOGNAME", "USER"].into_iter().find_map(|name| std::env::var(name).ok());
-    let name = name.map(|name| name.chars().filter(|c| !c.is_control()).collect::<String>());
-    name.filter(|name| !name.trim().is_empty()).or_else(account).unwrap_or_else(|| "unknown".to_owned())
+/// The operator's name to record for commands on this folder: never a user of the operating system.
+pub(super) fn operator_of(data: &Path) -> String {
+    // Opening the Archive reports problems with its settings.
+    let settings = ArchiveSettings::read(data).ok().flatten();
+    settings.map_or_else(|| LOCAL_OPERATOR.to_owned(), |settings| settings.operator().to_owned())
 }
 
-/// The account that this process runs under.
-fn account() -> Option<String> {
-    let id = std::fs::metadata("/proc/self").ok()?.uid().to_string();
-    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
-    let mut fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let found = fields.find(|fields| fields.get(2) == Some(&id.as_str()))?;
-    found.first().map(|name| (*name).to_owned())
-}
-
-/// An Archive that this command alone changes; borrowed from its server, if it is on line.
-struct Opened {
+/// Exclusive write access to an Archive, leased from its server if one is running.
+struct ExclusiveArchive {
     archive: Archive,
-    // After the Archive: it is free when it is given back.
-    _borrowed: Option<Borrowed>,
+    // Declared after the Archive, so that the Archive is closed before the lease ends.
+    _lease: Option<EngineLease>,
 }
 
-impl Deref for Opened {
+impl Deref for ExclusiveArchive {
     type Target = Archive;
 
     fn deref(&self) -> &Archive {
@@ -70,71 +64,96 @@ impl Deref for Opened {
     }
 }
 
-impl DerefMut for Opened {
+impl DerefMut for ExclusiveArchive {
     fn deref_mut(&mut self) -> &mut Archive {
         &mut self.archive
     }
 }
 
-fn open(data: &Path) -> Result<Opened, Failure> {
-    let mut lent = borrowed(data)?;
-    let mut opened = archive::open(data, &who());
-    if matches!(opened, Err(ArchiveError::Held { .. })) && lent.is_none() {
-        // A server was just taking it, and is to be asked by now.
-        lent = borrowed(data)?;
-        opened = archive::open(data, &who());
+fn open(data: &Path) -> Result<ExclusiveArchive, CommandError> {
+    let (mut lease, by) = (lease_from_server(data)?, operator_of(data));
+    let mut opened = opening::open(data, &by);
+    if matches!(opened, Err(ArchiveError::Held { .. })) && lease.is_none() {
+        // A server was just starting, and can be asked by now.
+        lease = lease_from_server(data)?;
+        opened = opening::open(data, &by);
     }
     let (archive, found) = opened?;
-    tell(&found);
-    Ok(Opened { archive, _borrowed: lent })
+    report_recovery(&found);
+    Ok(ExclusiveArchive { archive, _lease: lease })
 }
 
-/// Asks the server of a folder for it, if there is one.
-pub(super) fn borrowed(data: &Path) -> Result<Option<Borrowed>, Failure> {
-    borrow::borrow(data).map_err(|error| Failure::NotLent { data: data.to_owned(), error })
+/// Like [`open`], for commands that free disk space: on a full disk, releases the reserve first.
+fn open_to_free_room(data: &Path) -> Result<ExclusiveArchive, CommandError> {
+    ibi_archive::keep::release_if_needed(data).map_err(ArchiveError::from)?;
+    open(data)
 }
 
-pub(super) fn open_to_read(data: &Path) -> Result<Holdings, Failure> {
-    let (holdings, found) = archive::open_to_read(data)?;
-    tell(&found);
+/// Leases the folder from its server, if one is running.
+pub(super) fn lease_from_server(data: &Path) -> Result<Option<EngineLease>, CommandError> {
+    lease::acquire_lease(data).map_err(|error| CommandError::NotLent { data: data.to_owned(), error })
+}
+
+pub(super) fn open_to_read(data: &Path) -> Result<Holdings, CommandError> {
+    let (holdings, found) = opening::open_to_read_past_damage(data)?;
+    report_recovery(&found);
     if holdings.is_restored() {
         say(format_args!(
-            "this Archive was restored from a backup: originals answer Copy until `ibi archive confirm`"
+            "this Archive was restored from a backup: Originals are served as Copies until `ibi archive confirm`"
         ));
     }
     Ok(holdings)
 }
 
-/// Says what interrupted work had left.
-fn tell(found: &FoundOnOpening) {
+/// Reports what was left by interrupted work.
+fn report_recovery(found: &OpeningReport) {
+    if let Some(damage) = &found.journal_damage {
+        say(format_args!("warning: {}", printable(damage)));
+        say(format_args!(
+            "warning: only the readable part is shown; states may be outdated. Run `ibi archive salvage`"
+        ));
+    }
+    if found.was_open_to_others {
+        say(format_args!(
+            "the data folder was accessible to other users of this machine: set to its owner only (mode 700)"
+        ));
+    }
     if found.swept.stagings > 0 {
         say(format_args!(
-            "swept what interrupted work had left: {}, {}",
-            count(found.swept.stagings, "place"),
-            count(found.swept.bytes, "byte")
+            "removed leftovers of interrupted work: {}, {}",
+            pluralize(found.swept.stagings, "folder"),
+            pluralize(found.swept.bytes, "byte")
         ));
     }
     if found.finished > 0 {
-        say(format_args!("finished what was cut off: {}", count(found.finished as u64, "change")));
+        say(format_args!("completed after an interruption: {}", pluralize(found.finished as u64, "change")));
     }
     if found.undone > 0 {
-        let changes = count(found.undone as u64, "change");
-        say(format_args!("undid what was cut off: {changes} that had not been made"));
+        let changes = pluralize(found.undone as u64, "change");
+        say(format_args!("rolled back after an interruption: {changes}"));
     }
 }
 
-/// So many of something.
-pub(super) fn count(number: u64, what: &str) -> String {
+/// A count with its noun, in the plural unless it is 1.
+pub(super) fn pluralize(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Says what a person may not have meant.
-fn notes(holdings: &Holdings, holding: &Holding, target_was_given: bool) -> Result<(), Failure> {
+/// Prints warnings about input that was accepted but is doubtful.
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        say(format_args!("warning: {}", printable(warning)));
+    }
+}
+
+/// Prints notes on defaults and links that the user may not expect.
+fn print_notes(holdings: &Holdings, holding: &HeldItem, target_was_given: bool) -> Result<(), CommandError> {
     let item = &holding.item;
+    warn(&holdings.warnings(holding)?);
     if let Some(target) = item.target.as_ref().filter(|_| !target_was_given)
         && holdings.files(&holding.path, "", 2)?.len() > 1
     {
-        say(format_args!("its persistent URL opens {}; --target names another", printable(target)));
+        say(format_args!("its persistent URL opens {}; choose another with --target", printable(target)));
     }
     for kind in [LinkKind::Translation, LinkKind::Edition] {
         let to = match kind {
@@ -142,16 +161,16 @@ fn notes(holdings: &Holdings, holding: &Holding, target_was_given: bool) -> Resu
             LinkKind::Edition => &item.next_edition_of,
         };
         let Some(to) = to else { continue };
-        match holdings.link_standing(item, kind)? {
+        match holdings.link_status(item, kind)? {
             Some(LinkStatus::Accepted) => {}
             Some(LinkStatus::Proposed) => say(format_args!(
-                "the link to {to} is a proposal: `ibi archive links accept {}` leads readers along it",
+                "the link to {to} is proposed: accept it with `ibi archive links accept {}`",
                 item.labels.primary()
             )),
             Some(status) => say(format_args!("the link to {to} was {}", status.name())),
             None => say(format_args!(
-                "the Original of {to} is not in this Archive: the Archive that has it is told of the link while this one \
-                 is online, and accepts it or not"
+                "the Original of {to} is not in this Archive: the link is sent to the Archive that has it while this one \
+                 is online, and waits for its decision"
             )),
         }
     }
@@ -159,15 +178,15 @@ fn notes(holdings: &Holdings, holding: &Holding, target_was_given: bool) -> Resu
         let others = holdings.same_identifier(label)?;
         for other in others.into_iter().filter(|other| *other != holding.path) {
             say(format_args!(
-                "{label} is the same identifier as that of {other}, spelled otherwise: both are kept"
+                "{label} is another spelling of the identifier of {other}: both items are kept"
             ));
         }
     }
     Ok(())
 }
 
-/// A bar for long work, if a person looks at standard error.
-pub(super) fn bar(bytes: u64, long: u64) -> ProgressBar {
+/// A progress bar for long work, if standard error is a terminal.
+pub(super) fn progress_bar(bytes: u64, long: u64) -> ProgressBar {
     if bytes < long || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -175,8 +194,8 @@ pub(super) fn bar(bytes: u64, long: u64) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// The same for work whose end is not known.
-pub(super) fn counter(what: &'static str) -> ProgressBar {
+/// A progress counter for work of unknown length.
+pub(super) fn progress_counter(what: &'static str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

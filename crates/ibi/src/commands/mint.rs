@@ -3,36 +3,39 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use ibi_archive::mint::clock::SystemClock;
-use ibi_archive::mint::{self, Labels, Limits, Minted, Request};
+use ibi_archive::ArchiveError;
 use ibi_id::{Instant, Suffix, ibip, repository};
+use ibi_mint::clock::SystemClock;
+use ibi_mint::{ClockLimits, MintBatch, MintRequest, MintedLabels};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::cli::Mint;
-use crate::commands::archive::borrowed;
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, say};
+use crate::cli::MintArgs;
+use crate::commands::archive::lease_from_server;
+use crate::commands::minter::warn_of_foreign_claims;
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, say};
 
-/// A wait that a person would notice.
-const NOTICED: Duration = Duration::from_millis(500);
+/// Waits of this length are reported.
+const NOTICEABLE_WAIT: Duration = Duration::from_millis(500);
 
-pub(super) fn run(command: &Mint) -> Result<Answer, Failure> {
+pub(super) fn run(command: &MintArgs) -> Result<CommandOutcome, CommandError> {
     let data = command.data.folder()?;
-    let _borrowed = borrowed(&data)?;
-    let minter = mint::open(&data, SystemClock::new(), Limits::default())?;
-    let set = mint::granularity(&data, minter.subsystem().edition)?;
+    let _lease = lease_from_server(&data)?;
+    warn_of_foreign_claims(&data);
+    let minter = ibi_mint::open(&data, SystemClock::new(), ClockLimits::default())?;
+    let set = ibi_mint::granularity(&data, minter.subsystem().edition).map_err(ArchiveError::from)?;
     let (granularity, max_wait) = (command.granularity.unwrap_or(set), command.max_wait);
-    let (mut output, progress) = (Output::new(), progress(command.number));
+    let (mut output, progress) = (StdoutWriter::new(), progress(command.number));
     let mut left = command.number;
     while left > 0 {
-        let count = left.min(mint::MOST_LABELS as u64);
-        // At most a million: fits.
-        let request = Request { count: count as usize, granularity, max_wait };
-        let minted = minter.mint_telling(request, |wait| {
-            if wait >= NOTICED {
+        let count = left.min(ibi_mint::MAX_LABELS_PER_REQUEST as u64);
+        // At most a million, which fits.
+        let request = MintRequest { count: count as usize, granularity, max_wait };
+        let minted = minter.mint_with_notice(request, |wait| {
+            if wait >= NOTICEABLE_WAIT {
                 say(format_args!(
-                    "waiting {:.1} s: labels are given out when their time has come",
+                    "waiting {:.1} s, until the instants of the labels have passed",
                     wait.as_secs_f32()
                 ));
             }
@@ -40,7 +43,7 @@ pub(super) fn run(command: &Mint) -> Result<Answer, Failure> {
         let minted = minted.inspect_err(|_| {
             if left < command.number {
                 say(format_args!(
-                    "{} of {} labels were given out before this:",
+                    "{} of {} labels were issued before this error:",
                     command.number - left,
                     command.number
                 ));
@@ -51,13 +54,13 @@ pub(super) fn run(command: &Mint) -> Result<Answer, Failure> {
         left -= count;
     }
     progress.finish_and_clear();
-    Ok(Answer::Yes)
+    Ok(CommandOutcome::Yes)
 }
 
-/// A bar for long work, if a person looks at standard error.
+/// A progress bar for long work, if standard error is a terminal.
 fn progress(number: u64) -> ProgressBar {
-    const LONG: u64 = 100_000;
-    if number < LONG || !std::io::stderr().is_terminal() {
+    const PROGRESS_MIN_LABELS: u64 = 100_000;
+    if number < PROGRESS_MIN_LABELS || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} labels, {eta} left");
@@ -65,7 +68,7 @@ fn progress(number: u64) -> ProgressBar {
 }
 
 #[derive(Serialize)]
-struct Label {
+struct MintOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     rep: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,11 +76,16 @@ struct Label {
     instant: String,
 }
 
-fn write(minted: &Minted, json: bool, progress: &ProgressBar, output: &mut Output) -> Result<(), Failure> {
+fn write(
+    minted: &MintBatch,
+    json: bool,
+    progress: &ProgressBar,
+    output: &mut StdoutWriter,
+) -> Result<(), CommandError> {
     if json {
-        return minted.labels().enumerate().try_for_each(|(number, Labels { rep, ibip, instant })| {
+        return minted.labels().enumerate().try_for_each(|(number, MintedLabels { rep, ibip, instant })| {
             advance(progress, number);
-            output.json(&Label { rep, ibip, instant: instant.to_string() })
+            output.json(&MintOutput { rep, ibip, instant: instant.to_string() })
         });
     }
     minted.dates().iter().enumerate().try_for_each(|(number, &at)| {
@@ -87,13 +95,13 @@ fn write(minted: &Minted, json: bool, progress: &ProgressBar, output: &mut Outpu
 }
 
 fn advance(progress: &ProgressBar, number: usize) {
-    const STEP: usize = 10_000;
-    if number % STEP == STEP - 1 {
-        progress.inc(STEP as u64);
+    const PROGRESS_STEP_LABELS: usize = 10_000;
+    if number % PROGRESS_STEP_LABELS == PROGRESS_STEP_LABELS - 1 {
+        progress.inc(PROGRESS_STEP_LABELS as u64);
     }
 }
 
-fn write_text(minted: &Minted, at: Instant, output: &mut Output) -> Result<(), Failure> {
+fn write_text(minted: &MintBatch, at: Instant, output: &mut StdoutWriter) -> Result<(), CommandError> {
     let mut suffix = Suffix::EMPTY;
     let prefixes = minted.prefixes();
     if let Some(prefix) = &prefixes.rep {
@@ -104,13 +112,13 @@ fn write_text(minted: &Minted, at: Instant, output: &mut Output) -> Result<(), F
         if prefixes.rep.is_some() {
             output.bytes(b"\t")?;
         }
-        ibip::write_suffix(at, &mut suffix).map_err(Failure::Build)?;
+        ibip::write_suffix(at, &mut suffix).map_err(CommandError::Build)?;
         write_label(prefix, &suffix, output)?;
     }
     output.bytes(b"\n")
 }
 
-fn write_label(prefix: &str, suffix: &Suffix, output: &mut Output) -> Result<(), Failure> {
+fn write_label(prefix: &str, suffix: &Suffix, output: &mut StdoutWriter) -> Result<(), CommandError> {
     output.bytes(prefix.as_bytes())?;
     output.bytes(b"/")?;
     output.bytes(suffix.as_bytes())

@@ -1,80 +1,90 @@
-//! `ibi minter`: start a prefix, look at it, set it right.
+//! `ibi minter`: create, inspect or repair a minter.
 
 use std::fmt::Display;
 use std::path::Path;
 
-use ibi_archive::mint::clock::SystemClock;
-use ibi_archive::mint::{self, Run, host_check};
+use ibi_archive::ArchiveError;
 use ibi_id::{Host, host_not_unique};
+use ibi_mint::clock::SystemClock;
+use ibi_mint::{IssuedRange, host_check};
 use serde::Serialize;
 
-use crate::cli::continuity::MinterSet;
-use crate::cli::{Edition, MinterInit, MinterRecover, MinterShow};
-use crate::commands::archive::borrowed;
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, say};
+use crate::cli::continuity::MinterSetArgs;
+use crate::cli::{EditionArg, MinterInitArgs, MinterRecoverArgs, MinterShowArgs};
+use crate::commands::archive::lease_from_server;
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, say};
 
-pub(super) fn init(command: &MinterInit) -> Result<Answer, Failure> {
+pub(super) fn init(command: &MinterInitArgs) -> Result<CommandOutcome, CommandError> {
     let folder = command.data.folder()?;
     if command.host.is_none() && command.ip.is_none() {
-        return Err(Failure::Usage(propose_host()));
+        return Err(CommandError::Usage(propose_host()));
     }
-    let host = command.host.as_deref().map(Host::parse).transpose().map_err(Failure::Build)?;
-    let from = mint::From {
+    let host = command.host.as_deref().map(Host::parse).transpose().map_err(CommandError::Build)?;
+    let config = ibi_mint::MinterConfig {
         host: host.map(|host| (host, command.port)),
         ip: command.ip.map(|ip| (ip, command.ip_port)),
         edition: match command.edition {
-            Edition::Rtc2015 => mint::Edition::Rtc2015,
-            Edition::Nbr2011 => mint::Edition::Nbr2011,
+            EditionArg::Rtc2015 => ibi_mint::DistributorEdition::Rtc2015,
+            EditionArg::Nbr2011 => ibi_mint::DistributorEdition::Nbr2011,
         },
         allow_private: command.allow_private,
     };
     let mut random = [0; 16];
-    getrandom::fill(&mut random).map_err(Failure::Random)?;
-    let subsystem = mint::init(&folder, &from, random, &SystemClock::new())?;
+    getrandom::fill(&mut random).map_err(CommandError::Random)?;
+    let subsystem = ibi_mint::init(&folder, &config, random, &SystemClock::new())?;
     for prefix in [subsystem.rep, subsystem.ibip].into_iter().flatten() {
         say(format_args!("labels will begin with {prefix}/"));
     }
     warn_of_host(&folder);
-    say(format_args!("next: ibi mint --data {}", quoted(&folder.display().to_string())));
-    Ok(Answer::Yes)
+    say(format_args!("next: ibi mint --data {}", shell_quoted(&folder.display().to_string())));
+    Ok(CommandOutcome::Yes)
 }
 
-/// What to say to whoever names no host: the machine's own name (D36).
+/// The message if no host is given: proposes the name of this machine (D36).
 pub(super) fn propose_host() -> String {
-    let need = "say which name only this machine has: --host NAME";
+    let need = "give the host name that only this machine has: --host NAME";
     match host_check::machine_name() {
         Some(name) if Host::parse(&name).is_ok_and(|host| host_not_unique(host).is_none()) => {
-            format!("{need}. This machine calls itself {name}; if DNS does too, say --host {name}")
+            format!("{need}. This machine is called {name}; if DNS agrees, pass --host {name}")
         }
         Some(name) => format!(
-            "{need}. This machine calls itself {name}, which is no name in the world: ask its network's operator"
+            "{need}. This machine is called {name}, which is not globally unique: ask your network administrator for a public name"
         ),
         None => need.to_owned(),
     }
 }
 
-/// Warns if the prefixes of a data folder do not look like this machine's own (D36).
-pub(super) fn warn_of_host(data: &Path) {
-    let Ok(state) = mint::look(data) else { return };
-    for doubt in host_check::doubts(&state.subsystem) {
-        say(format_args!("warning: {doubt}"));
+/// Warns of lock files of other users in the place of this minter's.
+pub(super) fn warn_of_foreign_claims(data: &Path) {
+    for path in ibi_mint::foreign_claims(data).unwrap_or_default() {
+        let path = crate::io::printable(&path.display().to_string()).to_string();
+        say(format_args!("warning: {path} belongs to another user of this machine, and is ignored"));
     }
 }
 
-/// Sets what all calls to come go by.
-pub(super) fn set(command: &MinterSet) -> Result<Answer, Failure> {
-    let folder = command.data.folder()?;
-    mint::set_granularity(&folder, command.granularity)?;
-    say(format_args!(
-        "labels are minted {} s apart at the least, unless a call says otherwise",
-        command.granularity
-    ));
-    Ok(Answer::Yes)
+/// Warns if the prefixes of a data folder do not match this machine (D36).
+pub(super) fn warn_of_host(data: &Path) {
+    warn_of_foreign_claims(data);
+    let Ok(state) = ibi_mint::read_state(data) else { return };
+    for warning in host_check::host_warnings(&state.subsystem) {
+        say(format_args!("warning: {warning}"));
+    }
 }
 
-/// A word for the shell.
-pub(super) fn quoted(text: &str) -> String {
+/// Sets the default granularity.
+pub(super) fn set(command: &MinterSetArgs) -> Result<CommandOutcome, CommandError> {
+    let folder = command.data.folder()?;
+    ibi_mint::set_granularity(&folder, command.granularity).map_err(ArchiveError::from)?;
+    say(format_args!(
+        "labels are minted at least {} s apart, unless a call sets its own granularity",
+        command.granularity
+    ));
+    Ok(CommandOutcome::Yes)
+}
+
+/// Quotes a word for the shell.
+pub(super) fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
@@ -84,7 +94,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct MinterShowOutput {
     folder: String,
     rep: Option<String>,
     ibip: Option<String>,
@@ -95,16 +105,18 @@ struct Shown {
     used: Vec<[String; 2]>,
 }
 
-pub(super) fn show(command: &MinterShow) -> Result<Answer, Failure> {
+pub(super) fn show(command: &MinterShowArgs) -> Result<CommandOutcome, CommandError> {
     let folder = command.data.folder()?;
-    let state = mint::look(&folder)?;
+    let state = ibi_mint::read_state(&folder)?;
+    warn_of_foreign_claims(&folder);
     let mark = match &state.mark {
         Ok(mark) => Some(mark),
         Err(damage) => damage.readable.last(),
     };
-    let granularity = mint::granularity(&folder, state.subsystem.edition)?.to_string();
-    let pair = |run: &Run| [run.first.to_string(), run.last.to_string()];
-    let shown = Shown {
+    let granularity =
+        ibi_mint::granularity(&folder, state.subsystem.edition).map_err(ArchiveError::from)?.to_string();
+    let pair = |run: &IssuedRange| [run.first.to_string(), run.last.to_string()];
+    let shown = MinterShowOutput {
         folder: folder.display().to_string(),
         rep: state.subsystem.rep,
         ibip: state.subsystem.ibip,
@@ -114,7 +126,7 @@ pub(super) fn show(command: &MinterShow) -> Result<Answer, Failure> {
         last: mark.map(|mark| mark.last.to_string()),
         used: mark.map(|mark| mark.used.iter().map(pair).collect()).unwrap_or_default(),
     };
-    let mut output = Output::new();
+    let mut output = StdoutWriter::new();
     if command.json {
         output.json(&shown)?;
     } else {
@@ -133,34 +145,36 @@ pub(super) fn show(command: &MinterShow) -> Result<Answer, Failure> {
         }
     }
     output.flush()?;
-    Ok(Answer::from(state.mark.is_ok()))
+    Ok(CommandOutcome::from(state.mark.is_ok()))
 }
 
 #[derive(Serialize)]
-struct Recovered {
+struct MinterRecoverOutput {
     now: String,
     last: String,
     ahead: usize,
 }
 
-pub(super) fn recover(command: &MinterRecover) -> Result<Answer, Failure> {
+pub(super) fn recover(command: &MinterRecoverArgs) -> Result<CommandOutcome, CommandError> {
     let folder = command.data.folder()?;
-    let _borrowed = borrowed(&folder)?;
-    let recovered = mint::recover(&folder, &SystemClock::new())?;
+    let _lease = lease_from_server(&folder)?;
+    let recovered = ibi_mint::recover(&folder, &SystemClock::new())?;
     let (now, last) = (recovered.now, recovered.last);
     if command.json {
-        let mut output = Output::new();
-        output.json(&Recovered { now: now.to_string(), last: last.to_string(), ahead: recovered.ahead })?;
+        let mut output = StdoutWriter::new();
+        output.json(&MinterRecoverOutput {
+            now: now.to_string(),
+            last: last.to_string(),
+            ahead: recovered.ahead,
+        })?;
         output.flush()?;
     }
-    say(format_args!("labels are minted again, after {last}"));
+    say(format_args!("minting resumes after {last}"));
     if last > now {
-        say(format_args!(
-            "the clock says {now}: labels up to then are used, so nothing can be minted before"
-        ));
+        say(format_args!("the clock reads {now}: labels up to {last} are used, so minting waits until then"));
     }
     if recovered.ahead > 0 {
-        say(format_args!("labels minted ahead of the clock are remembered and will be passed over"));
+        say(format_args!("labels minted ahead of the clock are recorded and will be skipped"));
     }
-    Ok(Answer::Yes)
+    Ok(CommandOutcome::Yes)
 }

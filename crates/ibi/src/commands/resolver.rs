@@ -1,4 +1,4 @@
-//! `ibi resolver`: one file a command, and what they share.
+//! `ibi resolver`: one file per command, and what they share.
 
 pub(super) mod alerts;
 pub(super) mod archives;
@@ -10,26 +10,35 @@ pub(super) mod token;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ibi_archive::mint::clock::{Clock as _, SystemClock};
-use ibi_resolver::inclusion::Clock;
-use ibi_resolver::registry::{FILE, Registry};
+use ibi_mint::clock::{MintClock as _, SystemClock};
+use ibi_resolver::inclusion::ResolverClock;
+use ibi_resolver::registry::{REGISTRY_FILE_NAME, Registry};
 
-use crate::cli::Data;
-use crate::exit::Failure;
+use crate::cli::DataArgs;
+use crate::exit::CommandError;
 
-/// The folder of a resolver: one that `ibi serve` works in has it below.
-pub(super) fn folder(data: &Data) -> Result<PathBuf, Failure> {
+/// The resolver's folder. In a data folder of `ibi serve`, it is a subfolder.
+pub(super) fn folder(data: &DataArgs) -> Result<PathBuf, CommandError> {
     let folder = data.folder()?;
-    let below = folder.join(super::serve::RESOLVER);
-    Ok(if !folder.join(FILE).exists() && below.join(FILE).exists() { below } else { folder })
+    let below = folder.join(super::serve::RESOLVER_FOLDER);
+    Ok(if !folder.join(REGISTRY_FILE_NAME).exists() && below.join(REGISTRY_FILE_NAME).exists() {
+        below
+    } else {
+        folder
+    })
 }
 
-fn open(data: &Data) -> Result<Registry, Failure> {
+/// Whether the folder belongs to `ibi serve`, whose resolver may contact this machine.
+fn is_trial(data: &DataArgs) -> Result<bool, CommandError> {
+    Ok(folder(data)?.join(super::serve::TRIAL_MARKER_FILE).exists())
+}
+
+fn open(data: &DataArgs) -> Result<Registry, CommandError> {
     Ok(Registry::open(&folder(data)?)?)
 }
 
-/// Tells the time, in seconds since the Unix epoch.
-pub(super) fn clock() -> Clock {
+/// A clock that returns Unix seconds.
+pub(super) fn clock() -> ResolverClock {
     let clock = SystemClock::new();
     Arc::new(move || clock.read().wall.seconds())
 }

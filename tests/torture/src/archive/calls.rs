@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use super::jobs::{Job, text};
 use crate::machine::{Ended, Machine, finish};
@@ -30,12 +31,17 @@ impl Call {
 
 /// Runs a command, and lists its calls that change something below the data folder.
 pub fn trace(machine: &Machine, job: &Job) -> (Vec<Call>, Ended) {
+    trace_below(machine, job, &machine.data())
+}
+
+/// The same of any folder.
+pub fn trace_below(machine: &Machine, job: &Job, root: &Path) -> (Vec<Call>, Ended) {
     let log = machine.home.join("calls");
     let changes = format!("trace={CHANGES}");
     let strace = ["-f", "-y", "-s", "0", "-qq", "-o", &text(&log), "-e", &changes];
     let ended = finish(&mut machine.under("strace", &strace, &job.arguments()));
-    let data = format!("{}/", text(&machine.data()));
-    let folder = format!("{}>", text(&machine.data()));
+    let data = format!("{}/", text(root));
+    let folder = format!("{}>", text(root));
     let mut counts = BTreeMap::new();
     let mut calls = Vec::new();
     let mut after_printing = false;

@@ -1,4 +1,5 @@
-//! Clocks that are set back and forth between commands: versions stay in order, and everything can be read.
+//! Clocks that are set back and forth between commands: versions stay in order, and everything can
+//! be read.
 
 use std::fs;
 use std::path::Path;

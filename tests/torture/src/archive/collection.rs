@@ -47,7 +47,8 @@ impl Collection {
         }
     }
 
-    /// Looks whether all that was acknowledged is there, and what was not is there wholly or not at all.
+    /// Looks whether all that was acknowledged is there, and what was not is there wholly or not at
+    /// all.
     pub fn check(&mut self, machine: &Machine, data: &Path, about: &str, tally: &mut Tally) {
         let listed = match list(machine, data) {
             Ok(listed) => listed,
@@ -121,8 +122,8 @@ fn listed(line: &str) -> Listed {
     }
 }
 
-/// All answers of an Archive, as text: the list, what is shown of each item, or of some if there are many, and how links
-/// stand.
+/// All answers of an Archive, as text: the list, what is shown of each item, or of some if there
+/// are many, and how links stand.
 pub fn answers(machine: &Machine, data: &Path) -> String {
     let ended = finish(&mut machine.at(data, &["archive", "list", "--json"]));
     let mut answers = format!("{:?}\n{}", ended.status, ended.printed);

@@ -19,7 +19,8 @@ const LARGE: u64 = (6 << 20) + 7;
 /// So many rounds go to one Archive: its checks take longer with each.
 const ROUNDS: usize = 2;
 
-/// Power cuts at random moments of a table, which is gone on with after, and right after single changes.
+/// Power cuts at random moments of a table, which is gone on with after, and right after single
+/// changes.
 pub fn power(mut trial: Trial, rounds: usize) -> Tally {
     for first in (0..rounds).step_by(ROUNDS) {
         let image = Image::new(&trial.machine, 1024);

@@ -1,4 +1,5 @@
-//! A disk that gets full: refused clearly, nothing half, and room again after something was destroyed.
+//! A disk that gets full: refused clearly, nothing half, and room again after something was
+//! destroyed.
 
 use std::fs;
 

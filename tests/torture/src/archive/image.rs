@@ -1,7 +1,7 @@
 //! A real filesystem in a file: ext4, which holds back what it is not told to write.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::machine::Machine;
@@ -14,7 +14,12 @@ pub struct Image {
 impl Image {
     /// Mounted on the data folder.
     pub fn new(machine: &Machine, megabytes: u64) -> Self {
-        let image = Self { file: machine.home.join("image"), mount: machine.data() };
+        Self::at(machine, &machine.data(), megabytes)
+    }
+
+    /// Mounted on any folder.
+    pub fn at(machine: &Machine, mount: &Path, megabytes: u64) -> Self {
+        let image = Self { file: machine.home.join("image"), mount: mount.to_owned() };
         let file = fs::File::create(&image.file).expect("room");
         file.set_len(megabytes << 20).expect("it may have holes");
         must(Command::new("mkfs.ext4").args(["-q", "-F", "-i", "4096"]).arg(&image.file));

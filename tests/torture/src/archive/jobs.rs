@@ -152,8 +152,8 @@ impl Job {
         self.arguments.iter().map(String::as_str).collect()
     }
 
-    /// The path of the object that each change was acknowledged with, as printed; a last line that was cut off says
-    /// nothing.
+    /// The path of the object that each change was acknowledged with, as printed; a last line that
+    /// was cut off says nothing.
     pub fn acknowledged(&self, printed: &str) -> Vec<Option<String>> {
         let whole = printed.rfind('\n').map_or("", |end| &printed[..=end]);
         let lines: Vec<Vec<&str>> = whole.lines().map(|line| line.split('\t').collect()).collect();

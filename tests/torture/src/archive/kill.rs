@@ -93,7 +93,8 @@ fn moving(trial: &mut Trial, path: &str, from: &str, to: &str) -> Job {
     Job::update(path, trial.new_source()).stating("--next-edition-of", to, links)
 }
 
-/// What an operator may say of the next edition of an item, and of the one that is proposed beside it.
+/// What an operator may say of the next edition of an item, and of the one that is proposed beside
+/// it.
 fn decisions(trial: &Trial, older: &str, accepted: &str, proposed: &str) -> [Job; 3] {
     let decide = |decision, newer: &str, links: &[(&str, &'static str)]| {
         let links = links.iter().map(|(newer, status)| LinkChange::of_edition(older, newer, status));
@@ -147,7 +148,8 @@ impl Start {
         }
     }
 
-    /// Killed around the commit point, and once more while opening finishes or undoes what that cut off.
+    /// Killed around the commit point, and once more while opening finishes or undoes what that cut
+    /// off.
     fn twice(&self, trial: &mut Trial, job: &Job, number: usize, disk: &Disk) {
         disk.lay_out(&trial.machine, &self.folder);
         let calls = trace(&trial.machine, job).0;

@@ -57,8 +57,9 @@ pub fn list(machine: &Machine, data: &Path) -> Result<LinkBook, String> {
 }
 
 impl Collection {
-    /// Looks whether links stand as was acknowledged. A change that was cut off has its links if it was made, and else none
-    /// of them; and no link leads to or from an item that is not there. `found` are the items as they were found.
+    /// Looks whether links stand as was acknowledged. A change that was cut off has its links if it
+    /// was made, and else none of them; and no link leads to or from an item that is not there.
+    /// `found` are the items as they were found.
     pub(super) fn check_links(
         &mut self,
         (machine, data): (&Machine, &Path),

@@ -1,4 +1,5 @@
-//! A backup while deposits run, brought back: what it had is there, and no label is given out twice.
+//! A backup while deposits run, brought back: what it had is there, and no label is given out
+//! twice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -83,7 +84,8 @@ fn rebuild_changes_nothing(trial: &mut Trial, data: &Path) {
     }
 }
 
-/// Labels may have been given out since the backup: it must not mint before it is told to, and never one of those.
+/// Labels may have been given out since the backup: it must not mint before it is told to, and
+/// never one of those.
 fn mints_only_when_recovered(trial: &mut Trial, restored: &Path) {
     let data = trial.machine.data();
     let given = answers(&trial.machine, &data);

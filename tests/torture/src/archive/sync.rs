@@ -56,7 +56,8 @@ fn new_job(trial: &mut Trial, kind: usize, first: &str) -> Job {
 /// A command that could not make something durable says so, and acknowledges nothing.
 fn judge(trial: &mut Trial, job: &Job, call: &Call, ended: &Ended, about: &str) {
     let acknowledged = job.acknowledged(&ended.printed).into_iter().flatten().count();
-    // Behind the acknowledgement, SQLite tidies up. Its index can be made anew, and SQLite passes over some errors.
+    // Behind the acknowledgement, SQLite tidies up. Its index can be made anew, and SQLite passes
+    // over some errors.
     let of_index =
         call.after_printing || call.about.contains("index.sqlite") || call.about.contains("/data>");
     if of_index && ended.status == Some(0) {

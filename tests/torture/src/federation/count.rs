@@ -59,8 +59,8 @@ pub struct Count {
     pub copies: usize,
     /// Times that all Archives were asked for one item.
     pub looks: usize,
-    /// Times that a persistent URL led where it should, and times that it led nowhere while Archives were down.
-    /// Editions that were stated meanwhile.
+    /// Times that a persistent URL led where it should, and times that it led nowhere while
+    /// Archives were down. Editions that were stated meanwhile.
     pub linked: usize,
     pub leads: usize,
     pub nowhere: usize,

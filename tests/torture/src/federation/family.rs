@@ -1,4 +1,5 @@
-//! Editions and translations that are spread over the Archives, and where they should lead (clause 2.4).
+//! Editions and translations that are spread over the Archives, and where they should lead (clause
+//! 2.4).
 
 use super::Known;
 use super::asking::text;
@@ -22,12 +23,12 @@ pub struct Kin {
     is_alone: bool,
 }
 
-/// Rows of a table that are the same in all Archives: kind of link, its language, and what it leads to: an item of the level
-/// before, so many rows down and so many Archives further on.
+/// Rows of a table that are the same in all Archives: kind of link, its language, and what it leads
+/// to: an item of the level before, so many rows down and so many Archives further on.
 type Level = &'static [(&'static str, &'static str, usize, usize)];
 
-/// Ten items in each Archive: those of a chain of three editions, of one of two, of a group of three translations, and two
-/// that stand alone.
+/// Ten items in each Archive: those of a chain of three editions, of one of two, of a group of
+/// three translations, and two that stand alone.
 const LEVELS: [Level; 3] = [
     &[("", "en", 0, 0), ("", "en", 0, 0), ("", "en", 0, 0), ("", "en", 0, 0), ("", "en", 0, 0)],
     &[("edition", "en", 0, 3), ("edition", "en", 1, 0), ("translation", "pt", 2, 6)],
@@ -97,8 +98,8 @@ fn metadata(listed: &str, path: &str) -> Option<String> {
     text(metadata, "rep").map(str::to_owned)
 }
 
-/// The items that modifiers may lead to; more than one while it is not known who has heard of a new edition. Nothing if there
-/// is no such translation.
+/// The items that modifiers may lead to; more than one while it is not known who has heard of a new
+/// edition. Nothing if there is no such translation.
 pub fn leads(kin: &[Kin], from: usize, modifiers: &[&str]) -> Vec<usize> {
     let mut at = vec![from];
     for modifier in modifiers {
@@ -130,7 +131,8 @@ pub fn one_alone(kin: &[Kin], chance: &mut Chance) -> Option<usize> {
     (0..kin.len()).map(|step| (first + step) % kin.len()).find(|item| kin[*item].is_alone)
 }
 
-/// Chooses an item that nothing links to or from, for the next edition of the last edition of another: both are nobody else's.
+/// Chooses an item that nothing links to or from, for the next edition of the last edition of
+/// another: both are nobody else's.
 pub fn choose_edition(kin: &mut [Kin], alone: usize, of: usize) -> Option<usize> {
     let older = leads(kin, of, &["!"]).pop()?;
     if !kin[alone].is_alone || older == alone || kin[older].stated.is_some() {
@@ -147,7 +149,8 @@ pub fn acknowledge(kin: &mut [Kin], older: usize) {
     kin[older].is_acknowledged = true;
 }
 
-/// In the end everybody has heard of what was acknowledged; but of what was removed meanwhile nobody knows.
+/// In the end everybody has heard of what was acknowledged; but of what was removed meanwhile
+/// nobody knows.
 pub fn settle(kin: &mut [Kin], is_doomed: impl Fn(usize) -> bool) {
     for (item, one) in kin.iter_mut().enumerate() {
         let is_heard = |stated: &usize| one.is_acknowledged && !is_doomed(*stated) && !is_doomed(item);

@@ -1,5 +1,5 @@
-//! Where persistent URLs lead: no operation but a removal changes it, and none ever leads to an older edition than it should
-//! (clause 2.4).
+//! Where persistent URLs lead: no operation but a removal changes it, and none ever leads to an
+//! older edition than it should (clause 2.4).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +14,8 @@ use crate::machine::Chance;
 /// By then all Archives have told each other of all links, and found each other again after a kill.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Times that a URL is followed while things go on, if it leads nowhere: its item may be between two Archives, or one of
-/// those is down.
+/// Times that a URL is followed while things go on, if it leads nowhere: its item may be between
+/// two Archives, or one of those is down.
 const TRIES_AMID_OPERATIONS: usize = 4;
 
 const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(250);

@@ -12,7 +12,7 @@ use super::asking::{Answer, ask, number, text};
 use super::resolver::Resolver;
 use crate::machine::{Ended, Machine, finish};
 
-/// For a server to come on line or to leave, on a loaded machine.
+/// For a server to come online or to leave, on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Node {
@@ -26,7 +26,7 @@ pub struct Node {
     pub holders: Vec<String>,
     /// The label of its service.
     pub service: String,
-    /// Where its resolver is, and the key that it comes on line with.
+    /// Where its resolver is, and the key that it comes online with.
     resolver: String,
     key: PathBuf,
     server: Mutex<Option<Child>>,
@@ -65,7 +65,7 @@ impl Node {
         let key = format!("{:010}", 1_234_567_890 + number);
         fs::write(&node.key, &key).expect("room");
         resolver.register(&node.service, &key);
-        node.operator = node.token("operator", "operator");
+        node.operator = node.token("operator", "librarian");
         node.holders = (0..others).map(|other| node.token("holder", &format!("n{other}"))).collect();
         node
     }
@@ -77,6 +77,7 @@ impl Node {
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.ibi);
+        command.env("IBI_ALLOW_PRIVATE", "yes");
         command.args(arguments).arg("--data").arg(&self.data);
         command
     }
@@ -112,7 +113,7 @@ impl Node {
         .filter(|_| answer.status == 200)
     }
 
-    /// Puts it on line.
+    /// Puts it online.
     pub fn start(&self) -> Result<(), String> {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         self.start_in(&mut server)
@@ -133,14 +134,14 @@ impl Node {
                 return Ok(());
             }
             if let Ok(Some(status)) = child.try_wait() {
-                return Err(format!("{} does not come on line: {status}", self.data.display()));
+                return Err(format!("{} does not come online: {status}", self.data.display()));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Err(format!("{} does not come on line", self.data.display()))
+        Err(format!("{} does not come online", self.data.display()))
     }
 
-    /// Takes it off line: kindly, or with kill -9. If it is to come back, that is after a pause.
+    /// Takes it offline: kindly, or with kill -9. If it is to come back, that is after a pause.
     pub fn stop(&self, kindly: bool, back: Option<Duration>) -> Result<(), String> {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stopped = Ok(());

@@ -10,7 +10,7 @@ use super::asking::{Led, follow};
 use super::node::free_port;
 use crate::machine::{Machine, finish};
 
-/// For a resolver to come on line, on a loaded machine.
+/// For a resolver to come online, on a loaded machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Resolver {
@@ -35,13 +35,14 @@ impl Resolver {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Lets an Archive come on line with this key.
+    /// Lets an Archive come online with this key.
     pub fn register(&self, service: &str, key: &str) {
         self.must(&["register", "--service", service, "--key", key]);
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.ibi);
+        command.env("IBI_ALLOW_PRIVATE", "yes");
         command.arg("resolver").args(arguments).arg("--data").arg(&self.data);
         command
     }
@@ -59,7 +60,7 @@ impl Resolver {
         self.server = Some(child.expect("it starts"));
         let time = Patience::new(START_TIMEOUT);
         while follow(self.port, "").is_none() {
-            assert!(time.lasts(), "the resolver does not come on line");
+            assert!(time.lasts(), "the resolver does not come online");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -9,7 +9,8 @@ use super::count::Wrong;
 use super::node::Node;
 use super::{Federation, Patience};
 
-/// By then every hand-over has ended, though its taker had been away: they are tried again after 30 s at most.
+/// By then every hand-over has ended, though its taker had been away: they are tried again after 30
+/// s at most.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Federation {
@@ -23,7 +24,8 @@ impl Federation {
                 self.wrong(Wrong::Pending, format!("{}: {handing}", node.url));
             }
         }
-        // A tombstone goes one copy further each time; no chain of sources is longer than there are Archives.
+        // A tombstone goes one copy further each time; no chain of sources is longer than there are
+        // Archives.
         for _ in 0..=self.nodes.len() {
             if self.refresh_all() == 0 {
                 return;
@@ -78,7 +80,8 @@ impl Federation {
     }
 }
 
-/// Hand-overs that go on. Those that were given up stay as notes for the operator: the Original is where it was.
+/// Hand-overs that go on. Those that were given up stay as notes for the operator: the Original is
+/// where it was.
 fn pending(node: &Node) -> Vec<String> {
     let files = fs::read_dir(node.data.join("service/handovers")).into_iter().flatten().flatten();
     let noted = files.filter_map(|file| fs::read_to_string(file.path()).ok());

@@ -98,7 +98,8 @@ impl Federation {
         held.collect()
     }
 
-    /// Every byte is right; taken off line and rebuilt, it answers as before; and its server never broke.
+    /// Every byte is right; taken offline and rebuilt, it answers as before; and its server never
+    /// broke.
     fn verify_archive(&self, node: &Node) {
         let audit = node.run(&["archive", "audit", "--restart", "--json"]);
         if audit.status != Some(0) || !audit.printed.contains(r#""findings":[]"#) {
@@ -142,8 +143,8 @@ fn answers(node: &Node) -> String {
     answers + &node.must(&["archive", "links", "list", "--json"])
 }
 
-/// What is wrong with an item, from what was acknowledged and what Archives have of it. All is quiet, and no refresh
-/// brings anything more.
+/// What is wrong with an item, from what was acknowledged and what Archives have of it. All is
+/// quiet, and no refresh brings anything more.
 fn judge(known: &Known, holders: &Holders) -> Vec<(Wrong, String)> {
     let mut wrongs = Vec::new();
     let are = |state: &str| holders.values().filter(|held| held.state == state).collect::<Vec<_>>();
@@ -159,16 +160,17 @@ fn judge(known: &Known, holders: &Holders) -> Vec<(Wrong, String)> {
     if !originals.is_empty() && (known.removed || !tombstones.is_empty()) {
         wrongs.push((Wrong::Revived, "it was removed, and there is an Original".to_owned()));
     }
-    // Each acknowledged change is a version. There may be more: of changes that were made and cut off before the answer. What
-    // was destroyed begins anew with a tombstone as its only version.
+    // Each acknowledged change is a version. There may be more: of changes that were made and cut
+    // off before the answer. What was destroyed begins anew with a tombstone as its only version.
     let lasting = originals.iter().chain(&tombstones);
     let versions = lasting.map(|held| if held.purged { u64::MAX } else { held.version }).max().unwrap_or(0);
     let expected = 1 + known.updates + u64::from(known.removed);
     if versions < expected {
         wrongs.push((Wrong::Forgotten, format!("version {versions}, and {expected} were acknowledged")));
     }
-    // Objects are byte-equal at all holders of a version. Not tombstones: a copy that had missed an update makes one of its own, for
-    // nobody is given what was withdrawn; and each Archive may destroy the bytes by itself, and notes its own time.
+    // Objects are byte-equal at all holders of a version. Not tombstones: a copy that had missed an
+    // update makes one of its own, for nobody is given what was withdrawn; and each Archive may
+    // destroy the bytes by itself, and notes its own time.
     let mut by_version: BTreeMap<u64, &[u8]> = BTreeMap::new();
     for held in holders.values().filter(|held| held.state != "Deleted") {
         if *by_version.entry(held.version).or_insert(&held.inventory) != held.inventory {
@@ -185,8 +187,9 @@ fn judge(known: &Known, holders: &Holders) -> Vec<(Wrong, String)> {
             continue;
         };
         match holders.get(&source) {
-            // Dropped there: the copy has nobody to learn from, until its operator names another (`refresh --from`). So it
-            // may be behind, or not know that the item was removed; and copies of it neither.
+            // Dropped there: the copy has nobody to learn from, until its operator names another
+            // (`refresh --from`). So it may be behind, or not know that the item was removed; and
+            // copies of it neither.
             None => {}
             Some(source) if source.state == "Deleted" => {
                 wrongs.push((Wrong::Revived, format!("the copy at {number} should be a tombstone")));

@@ -36,8 +36,9 @@ impl Federation {
         if first.len() < 2 {
             return;
         }
-        // It may have been handed over between two questions. But an Archive is the Original in an epoch once, without
-        // interruption: one that still is in the same epoch was so when the others answered.
+        // It may have been handed over between two questions. But an Archive is the Original in an
+        // epoch once, without interruption: one that still is in the same epoch was so when the
+        // others answered.
         let second = originals();
         let still = |(number, stand): &&(usize, Stand)| {
             second.iter().any(|(other, later)| other == number && later.epoch == stand.epoch)

@@ -12,7 +12,8 @@ use super::{Federation, Known, Patience, family};
 use crate::archive::jobs::{text, write};
 use crate::machine::{Chance, Ended, finish};
 
-/// Longer than a hand-over takes of which both sides are up. Stopped, the command's hand-over goes on by itself.
+/// Longer than a hand-over takes of which both sides are up. Stopped, the command's hand-over goes
+/// on by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Items that are looked at for one that an operation is of use to.
@@ -125,7 +126,8 @@ impl Federation {
     }
 
     pub(super) fn refresh(&self, copy: usize, path: &str) -> Option<Answer> {
-        // Of a removed item, files that the copy lacks are given to holders alone: each source knows us by a token.
+        // Of a removed item, files that the copy lacks are given to holders alone: each source
+        // knows us by a token.
         let source = self.nodes[copy].stand(path)?.source;
         let source = self.nodes.iter().find(|node| Some(&node.url) == source.as_ref());
         let token =
@@ -177,7 +179,8 @@ impl Federation {
         }
     }
 
-    /// States that an item that stands alone is the next edition of the last edition of another one.
+    /// States that an item that stands alone is the next edition of the last edition of another
+    /// one.
     fn new_edition(&self, of: usize, chance: &mut Chance) -> Option<()> {
         let alone = family::one_alone(&self.kin(), chance)?;
         let original = self.holder(&self.path(alone), &["Original"], chance)?;
@@ -210,7 +213,8 @@ impl Federation {
         order.into_iter().find(|number| is(&self.nodes[*number]))
     }
 
-    /// Asks, and counts what was refused. That is no harm; to break is, and the logs are searched for that in the end.
+    /// Asks, and counts what was refused. That is no harm; to break is, and the logs are searched
+    /// for that in the end.
     fn ask(&self, node: usize, method: &str, path: &str, body: &str) -> Option<Answer> {
         let answer = self.nodes[node].ask(method, path, body);
         self.with(|count| match &answer {

@@ -56,7 +56,8 @@ impl Address {
         }
     }
 
-    /// Asks as a resolver does (clause 3.4), at the same address: the pairs; nothing if there was no whole answer.
+    /// Asks as a resolver does (clause 3.4), at the same address: the pairs; nothing if there was
+    /// no whole answer.
     pub fn ask_for(&self, label: &str, verbs: &str) -> Option<String> {
         let settings = fs::read_to_string(self.data.join("archive")).ok()?;
         let service = settings.lines().find_map(|line| line.strip_prefix("service-rep "))?;

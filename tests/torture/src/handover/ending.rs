@@ -9,7 +9,8 @@ use super::side::Side;
 use crate::archive::collection::answers;
 use crate::machine::{Machine, finish};
 
-/// One Original, at the taker, in the second epoch; at the giver what was to stay; and both Archives are sound.
+/// One Original, at the taker, in the second epoch; at the giver what was to stay; and both
+/// Archives are sound.
 pub fn check(machine: &Machine, pair: &mut Pair, keep: bool, figures: &mut Figures) {
     let kept = if keep { Answer::Copy } else { Answer::Nothing };
     for (name, side, expected) in [("giver", &pair.giver, kept), ("taker", &pair.taker, Answer::Original)] {

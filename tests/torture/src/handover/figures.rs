@@ -4,7 +4,8 @@ use std::fmt;
 
 #[derive(Default)]
 pub struct Figures {
-    /// Calls that change disk or network in a hand-over: of the giver, of the taker, of the command.
+    /// Calls that change disk or network in a hand-over: of the giver, of the taker, of the
+    /// command.
     pub calls: [u64; 3],
     /// Hand-overs.
     pub rounds: usize,
@@ -19,7 +20,8 @@ pub struct Figures {
     pub two_originals: usize,
     pub fewer_places: usize,
     pub stuck: usize,
-    /// How often who has an item named its last edition or its translation, and how often not, or another one.
+    /// How often who has an item named its last edition or its translation, and how often not, or
+    /// another one.
     pub leads: usize,
     pub misled: usize,
     pub wrongs: Vec<String>,

@@ -1,4 +1,4 @@
-//! Two Archives on line, and an item to hand over from one to the other.
+//! Two Archives online, and an item to hand over from one to the other.
 
 use std::fs;
 use std::net::TcpListener;
@@ -45,6 +45,7 @@ impl Pair {
         must(data, &["archive", "update", &path, &two]);
         let role = ["archive", "token", "create", "--role", "holder", "--name", "giver"];
         let printed = must(&taker.address.data, &role);
+        must(&taker.address.data, &["archive", "givers", "trust", &giver.url()]);
         let token = home.join("token");
         fs::write(&token, printed.lines().last().unwrap_or_default()).expect("room");
         let files = files(&giver.address.data.join("tree").join(&path));
@@ -56,7 +57,7 @@ impl Pair {
         Self { giver, taker, trap, files, family, token, said }
     }
 
-    /// As it was in the beginning, and on line.
+    /// As it was in the beginning, and online.
     pub fn begin(&mut self, machine: &Machine) -> Result<(), String> {
         self.trap.reset();
         for side in [&mut self.giver, &mut self.taker] {
@@ -88,7 +89,7 @@ impl Pair {
 
     /// Whether the command said that it noted a hand-over.
     pub fn has_begun(&self) -> bool {
-        fs::read_to_string(&self.said).is_ok_and(|said| said.contains("handing over to"))
+        fs::read_to_string(&self.said).is_ok_and(|said| said.contains("transferring to"))
     }
 
     /// Whether a hand-over is noted at the giver.

@@ -35,7 +35,8 @@ pub struct Plan {
     pub keep: bool,
     /// Whether who was killed stays down for a while.
     pub down: bool,
-    /// The number of the call at which it is killed once more, counted from when it is started again; 0: it is not.
+    /// The number of the call at which it is killed once more, counted from when it is started
+    /// again; 0: it is not.
     pub twice: u64,
 }
 
@@ -102,7 +103,8 @@ fn hand_over(machine: &Machine, pair: &mut Pair, plan: &Plan, figures: &mut Figu
                 return;
             }
         } else if let Some(status) = ended.filter(|_| !pair.is_handing()) {
-            // It was killed before it noted anything, or found nobody on line: the operator tries again.
+            // It was killed before it noted anything, or found nobody online: the operator tries
+            // again.
             let refused = status.code() == Some(4) && !pair.has_begun();
             if status.code().is_some() && !refused {
                 return figures.stuck(format!("it was given up: {status} {}", pair.said()));

@@ -1,4 +1,4 @@
-//! An Archive on line, which may be killed and started again.
+//! An Archive online, which may be killed and started again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::trap::{Trap, last_words};
 use crate::archive::trial::{copy_folder, is_copied};
 use crate::machine::{Machine, finish, stopwatch};
 
-/// An Archive on line.
+/// An Archive online.
 pub struct Side {
     pub address: Address,
     pub trap: Trap,
@@ -39,7 +39,7 @@ impl Side {
         format!("http://127.0.0.1:{}", self.address.port)
     }
 
-    /// Puts it on line; what it said, if it does not come.
+    /// Puts it online; what it said, if it does not come.
     pub fn start(&mut self, machine: &Machine) -> Result<(), String> {
         let port = self.address.port;
         let (listen, address) = (format!("0.0.0.0:{port}"), format!("127.0.0.1:{port}"));

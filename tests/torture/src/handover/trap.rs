@@ -1,5 +1,5 @@
-//! A process that is killed, or loses its network, when it is about to make a certain call (`killat.c`, built beside this
-//! program).
+//! A process that is killed, or loses its network, when it is about to make a certain call
+//! (`killat.c`, built beside this program).
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;

@@ -52,12 +52,14 @@ impl Watch<'_> {
         }
     }
 
-    /// The bytes are at the giver until the taker has said that it has the Original, and then at least there.
+    /// The bytes are at the giver until the taker has said that it has the Original, and then at
+    /// least there.
     fn places(&self, arrived: &mut bool, figures: &mut Figures) {
         if figures.fewer_places > 0 {
             return;
         }
-        // In this order: what is looked at later was so or came to be so after the giver's bytes were gone.
+        // In this order: what is looked at later was so or came to be so after the giver's bytes
+        // were gone.
         let at_giver = files(&self.giver.object()) == *self.files;
         let (told, accepted) = (self.giver.has("given"), self.taker.has("accept"));
         let at_taker = files(&self.taker.object()) == *self.files;
@@ -78,7 +80,8 @@ impl Watch<'_> {
     }
 }
 
-/// An Archive that answers Original before and after the other one does: both were at the same time.
+/// An Archive that answers Original before and after the other one does: both were at the same
+/// time.
 fn note(seen: &mut [Seen; 2], place: usize, answer: Answer, figures: &mut Figures) {
     match answer {
         Answer::Down => {}

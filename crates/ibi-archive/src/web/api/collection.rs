@@ -1,4 +1,5 @@
-//! Collections, over the API: many items copied or brought up to date by one request, each told of in a line as soon as it is done.
+//! Bulk replication over the API: one request copies or refreshes many items; the response has one
+//! line per item, sent as soon as the item is done.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,110 +16,123 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::holders::{holder, not_said};
-use crate::holders::HolderError;
-use crate::holders::bring::Arrival;
-use crate::holders::collection::{self, Bringing, Outcome, Put, Whether, Which, put_into};
-use crate::holders::copy::Source;
-use crate::holders::peer::Peer;
-use crate::service::{Desk, Role};
-use crate::web::api::{allowed, json_body, refused};
-use crate::web::site::Site;
+use super::holders::{holder_problem, missing_field};
+use crate::engine::ArchiveEngine;
+use crate::replica::replica_object::ReplicaArrival;
+use crate::replication::ReplicationError;
+use crate::replication::bulk_replication::{
+    self, ReplicaOutcome, ReplicaPutResult, ReplicaSelection, ReplicaSink, ReplicationJob, store_replicas,
+};
+use crate::replication::copy::ReplicaSource;
+use crate::replication::peer::PeerArchive;
+use crate::service::ServiceRole;
+use crate::web::api::{archive_problem, authorize, json_body};
+use crate::web::site::ArchiveSite;
 
-/// Copies items of another Archive: those of a prefix, those that were changed since a date, or those that are named.
-pub(super) async fn copy(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+/// Copies items of another Archive: those with a prefix, those changed since a date, or a given
+/// list.
+pub(super) async fn copy(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields, expecting = "an object with `from`, and `prefix`, `since` or `items`")]
-    struct What {
+    struct ApiCopyBody {
         from: Option<String>,
         token: Option<String>,
         prefix: Option<String>,
         since: Option<String>,
         items: Option<Vec<String>>,
     }
-    let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (What { from, token: theirs, prefix, since, items }, _) = json_body(&site, request).await?;
-    let from = from.ok_or_else(|| not_said("say `from`: the URL of the Archive that has them"))?;
+    let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
+    let (ApiCopyBody { from, token: theirs, prefix, since, items }, _) = json_body(&site, request).await?;
+    let from = from.ok_or_else(|| missing_field("say `from`: the URL of the Archive that has them"))?;
     let which = match (prefix, since, items) {
-        (Some(prefix), None, None) => Which::Prefix(prefix),
+        (Some(prefix), None, None) => ReplicaSelection::Prefix(prefix),
         (None, Some(since), None) => {
-            let since = collection::since(&since);
-            Which::Since(since.map_err(|shape| not_said(&format!("`since` is {shape}")))?)
+            let since = bulk_replication::parse_since(&since);
+            ReplicaSelection::Since(since.map_err(|shape| missing_field(&format!("`since` is {shape}")))?)
         }
-        (None, None, Some(items)) => Which::These(items),
-        _ => return Err(not_said("say one of `prefix`, `since` and `items`: which ones")),
+        (None, None, Some(items)) => ReplicaSelection::These(items),
+        _ => return Err(missing_field("say one of `prefix`, `since` and `items`: which ones")),
     };
-    let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
-    let items = collection::list(&peer, which).await.map_err(|error| holder(error.into()))?;
-    let source = Source::new(peer);
-    Ok(bringing(&site, items.into_iter().map(|item| (item, source.clone())).collect(), token.name))
+    let peer = PeerArchive::new(&from, theirs).map_err(|error| holder_problem(error.into()))?;
+    let items =
+        bulk_replication::list_selected(&peer, which).await.map_err(|error| holder_problem(error.into()))?;
+    let source = ReplicaSource::new(peer);
+    Ok(stream_replication(&site, items.into_iter().map(|item| (item, source.clone())).collect(), token.name))
 }
 
-/// Brings all copies up to date, each from where it came, or all from one Archive.
-pub(super) async fn refresh(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+/// Refreshes all copies, each from its own source or all from one Archive.
+pub(super) async fn refresh(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields, expecting = "an object, with `from` if one Archive is to be asked for all")]
-    struct What {
+    struct ApiRefreshBody {
         from: Option<String>,
         token: Option<String>,
         #[serde(default)]
         overwrite: bool,
     }
-    let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (What { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
+    let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
+    let (ApiRefreshBody { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
     let reading = Arc::clone(&site);
-    let copies = super::aside(&reading, |site| {
-        let holdings = site.desk.read().map_err(refused)?;
-        collection::copies(&holdings).map_err(refused)
+    let copies = super::run_site_blocking(&reading, |site| {
+        let holdings = site.desk.read().map_err(archive_problem)?;
+        bulk_replication::list_copies(&holdings).map_err(archive_problem)
     });
     let word = from.is_some();
-    let source = |peer| Source { overwrite, word, follows: !word, ..Source::new(peer) };
-    let items = collection::from_sources(copies.await?, from.as_deref(), theirs.as_deref(), source);
-    let items = items.map_err(|error| holder(error.into()))?;
-    Ok(bringing(&site, items, token.name))
+    let source = |peer| ReplicaSource { overwrite, word, follows: !word, ..ReplicaSource::new(peer) };
+    let items = bulk_replication::refresh_sources(copies.await?, from.as_deref(), theirs.as_deref(), source);
+    let items = items.map_err(|error| holder_problem(error.into()))?;
+    Ok(stream_replication(&site, items, token.name))
 }
 
-/// Brings items while the answer is read: who hangs up stops it, and goes on with it by asking again.
-fn bringing(site: &Arc<Site>, items: Vec<(String, Source)>, by: String) -> Response {
+/// Replicates items while the response is read. If the client disconnects, replication stops;
+/// repeating the request resumes it.
+fn stream_replication(site: &Arc<ArchiveSite>, items: Vec<(String, ReplicaSource)>, by: String) -> Response {
     let (give, lines) = mpsc::unbounded_channel();
     let desk = &site.desk;
-    let bringing = Bringing {
+    let bringing = ReplicationJob {
         here: Arc::clone(desk),
         data: desk.data().to_owned(),
-        put: AtDesk { desk: Arc::clone(desk), by },
-        tell: move |outcome: Outcome| {
-            // Texts and a boolean: nothing that JSON could refuse. Nobody reads when nobody is there any more.
+        put: ApiReplicaWriter { desk: Arc::clone(desk), by },
+        tell: move |outcome: ReplicaOutcome| {
+            // Strings and a boolean only: serialization cannot fail. Sending fails only if the
+            // client has disconnected.
             let line = serde_json::to_vec(&outcome).unwrap_or_default();
             let _ = give.send(Bytes::from([line, b"\n".to_vec()].concat()));
         },
         progress: Arc::new(|_| ()),
     };
     let mut beside = JoinSet::new();
-    beside.spawn(bringing.all(items));
-    let body = Body::new(Lines { lines, beside });
+    beside.spawn(bringing.replicate_all(items));
+    let body = Body::new(ApiReportStream { lines, beside });
     ([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response()
 }
 
-/// The one writer puts what was fetched here.
-struct AtDesk {
-    desk: Arc<Desk>,
+/// Stores fetched replicas through the engine's writer.
+struct ApiReplicaWriter {
+    desk: Arc<ArchiveEngine>,
     by: String,
 }
 
-impl Put for AtDesk {
-    async fn put(&mut self, brought: Vec<Arrival>) -> Result<Vec<Whether>, HolderError> {
+impl ReplicaSink for ApiReplicaWriter {
+    async fn put(&mut self, brought: Vec<ReplicaArrival>) -> Result<Vec<ReplicaPutResult>, ReplicationError> {
         let by = self.by.clone();
-        Ok(self.desk.work(move |archive| Ok(put_into(archive, &brought, &by))).await?)
+        Ok(self.desk.with_archive(move |archive| Ok(store_replicas(archive, &brought, &by))).await?)
     }
 }
 
-/// A line for each item, and who brings them: dropped, that stops.
-struct Lines {
+/// One line per item, and the running replication: dropping the stream aborts it.
+struct ApiReportStream {
     lines: mpsc::UnboundedReceiver<Bytes>,
-    beside: JoinSet<Result<(), HolderError>>,
+    beside: JoinSet<Result<(), ReplicationError>>,
 }
 
-impl http_body::Body for Lines {
+impl http_body::Body for ApiReportStream {
     type Data = Bytes;
     type Error = std::io::Error;
 
@@ -129,7 +143,7 @@ impl http_body::Body for Lines {
         if let Some(line) = ready!(self.lines.poll_recv(cx)) {
             return Poll::Ready(Some(Ok(Frame::data(line))));
         }
-        // An answer that is cut off is no answer: what is missing is not told as brought.
+        // Fail the response instead of ending it: missing items must not appear done.
         Poll::Ready(match ready!(self.beside.poll_join_next(cx)) {
             None | Some(Ok(Ok(()))) => None,
             Some(Ok(Err(error))) => {

@@ -1,12 +1,12 @@
-//! Deposits over the API: a draft, its files, and then all of it published at once.
+//! Deposits over the API: create a draft, upload its files, then publish all of it atomically.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use ibi_http::{Problem, paced};
+use ibi_http::accept::query_value;
+use ibi_http::{Problem, body};
 use ibi_store::journal::Verb;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -18,32 +18,52 @@ use thread_priority::{
 use tokio::sync::oneshot;
 
 use crate::ArchiveError;
-use crate::archive::{Archive, Holding, Holdings};
-use crate::service::answer::may_open;
-use crate::service::{Described, Draft, DraftFile, Role, Token};
-use crate::web::api::items::shown;
-use crate::web::api::once::{self, Once};
-use crate::web::api::{allowed, aside, authority, json_body, not_taken, refused};
-use crate::web::site::Site;
+use crate::archive::{Archive, Holdings};
+use crate::engine::shared_objects;
+use crate::service::{DraftFile, DraftRecord, ItemPatch, ServiceRole, ServiceToken};
+use crate::web::api::idempotency::{self, IdempotentRequest};
+use crate::web::api::items::changed_item_response;
+use crate::web::api::rights::{authority, may_change, may_describe};
+use crate::web::api::{
+    archive_problem, authorize, body_problem, json_body_with_grant, query_number, run_site_blocking,
+};
+use crate::web::large_response;
+use crate::web::site::ArchiveSite;
+
+/// Maximum and default number of drafts per page, and the size at which a page ends.
+const MAX_PAGE_DRAFTS: u64 = 1000;
+const DEFAULT_PAGE_DRAFTS: u64 = 100;
+const MAX_DRAFT_PAGE_BYTES: usize = 1 << 20;
+
+/// Memory to publish a draft, as a multiple of the memory to read it.
+const PUBLISHING_MEMORY_FACTOR: u64 = 2;
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object that describes an item")]
-struct Begun {
-    /// The item to update; without, a new one.
+struct ApiDraftBody {
+    /// The item to update; `None` for a new one.
     item: Option<String>,
     #[serde(flatten)]
     described: serde_json::Map<String, Value>,
 }
 
-fn told_file(file: &DraftFile) -> Value {
+fn draft_file_json(file: &DraftFile) -> Value {
     json!({ "path": file.name, "size": file.size, "sha512": file.sha512 })
 }
 
-/// A draft, told to its owner.
-fn told(draft: &Draft) -> Value {
-    let files: Vec<Value> = draft.files().map(told_file).collect();
+/// Maximum size of a response about a draft, besides its description and files.
+const MAX_DRAFT_FRAME_BYTES: u64 = 4 << 10;
+
+/// The owner of drafts created with a token.
+fn owner_of(token: &ServiceToken) -> &str {
+    &token.id
+}
+
+fn draft_json(draft: &DraftRecord) -> Value {
+    let files: Vec<Value> = draft.files().map(draft_file_json).collect();
     let mut told = json!({
         "id": draft.id,
+        "owner": draft.owner,
         "created": draft.created,
         "description": draft.described,
         "files": files,
@@ -55,15 +75,22 @@ fn told(draft: &Draft) -> Value {
     told
 }
 
-/// The name of a draft, from the path as it was sent: one that is encoded is none of ours.
-fn id(request: &Request) -> String {
+/// The draft id, from the path as sent. It is not decoded: ids never need encoding.
+fn draft_id(request: &Request) -> String {
     request.uri().path().split('/').nth(2).unwrap_or_default().to_owned()
 }
 
-/// The token of one whose draft it is; and whether it updates an item.
-fn own(site: &Site, headers: &HeaderMap, id: &str) -> Result<(Token, bool), Problem> {
-    let token = allowed(site, headers, Role::Depositor)?;
-    let draft = site.drafts.owner(id).filter(|(owner, _)| *owner == token.id || token.role == Role::Operator);
+/// The token, if it owns the draft or is an operator's; and whether the draft updates an item.
+fn authorize_draft_owner(
+    site: &ArchiveSite,
+    headers: &HeaderMap,
+    id: &str,
+) -> Result<(ServiceToken, bool), Problem> {
+    let token = authorize(site, headers, ServiceRole::Depositor)?;
+    let draft = site
+        .drafts
+        .owner(id)
+        .filter(|(owner, _)| owner == owner_of(&token) || token.role == ServiceRole::Operator);
     let (_, updates) = draft.ok_or_else(no_draft)?;
     Ok((token, updates))
 }
@@ -72,117 +99,148 @@ fn no_draft() -> Problem {
     Problem::not_found("there is no such draft of yours")
 }
 
-/// Whether a token may make the next version of an item: of one whose files are closed, who deposited it, and operators.
-pub(super) fn may_update(
-    site: &Site,
-    holdings: &Holdings,
-    holding: &Holding,
-    token: &Token,
-    client: IpAddr,
-) -> Result<(), Problem> {
-    if token.role == Role::Operator || may_open(holding, Some(client), site.now()) {
-        return Ok(());
-    }
-    let past = holdings.history(&holding.path).map_err(refused)?;
-    if past.first().is_some_and(|deposit| deposit.by == token.name) {
-        return Ok(());
-    }
-    Err(Problem::forbidden("its files are closed: who deposited it may update it, or an operator"))
-}
-
-/// Whether a token may say what is said (clause 2.1).
-pub(super) fn may_say(token: &Token, described: &Described) -> Result<(), Problem> {
-    if described.claims() && token.role < Role::Operator {
-        let detail = "only an operator declares an Original of elsewhere, or gives an item other labels";
-        return Err(Problem::forbidden(detail));
-    }
-    Ok(())
-}
-
-pub(super) async fn begin(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn begin(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
     let headers = request.headers().clone();
-    let token = allowed(&site, &headers, Role::Depositor)?;
-    let client = site.client(&request);
-    let (Begun { item, described }, asked): (Begun, String) = json_body(&site, request).await?;
-    let described: Described =
-        serde_json::from_value(Value::Object(described)).map_err(|error| not_taken(&error))?;
-    may_say(&token, &described)?;
-    let once = Once::of(&headers, &token, "drafts", &asked)?;
+    let token = authorize(&site, &headers, ServiceRole::Depositor)?;
+    let (ApiDraftBody { item, described }, asked, body): (ApiDraftBody, String, _) =
+        json_body_with_grant(&site, request).await?;
+    let described: ItemPatch =
+        serde_json::from_value(Value::Object(described)).map_err(|error| body_problem(&error))?;
+    // The item's files are read and written into the draft.
+    let file_bytes = item.as_ref().map(|label| files_bytes(&site, label)).transpose()?;
+    let _files = match file_bytes {
+        Some(bytes) => Some(site.desk.grant(bytes).await?),
+        None => None,
+    };
+    let once = IdempotentRequest::of(&headers, &token, "drafts", &asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
-    aside(&site, move |site| {
-        if let Some(before) = once.as_ref().map(|once| once.before(site)).transpose()?.flatten() {
+    run_site_blocking(&site, move |site| {
+        let _body = body;
+        if let Some(before) = once.as_ref().map(|once| once.earlier_response(site)).transpose()?.flatten() {
             return Ok(before);
         }
+        if once.is_some() {
+            let described = serde_json::to_string(&described).map_or(0, |text| text.len() as u64);
+            let bytes = described + file_bytes.unwrap_or(0) + MAX_DRAFT_FRAME_BYTES;
+            site.statistics.check_room(bytes).map_err(archive_problem)?;
+        }
+        may_describe(site, &token, &described)?;
         let now = site.now_text();
         let draft = match item {
-            None => site.drafts.begin(&token.id, &now, None, described),
+            None => site.drafts.begin(owner_of(&token), &now, None, described),
             Some(label) => {
-                let holdings = site.desk.read().map_err(refused)?;
-                let (holding, _) = holdings.find(&label).map_err(refused)?;
-                may_update(site, &holdings, &holding, &token, client)?;
-                described.clone().changes().map_err(refused)?;
-                site.drafts.begin(&token.id, &now, Some((&holdings, &holding)), described)
+                let holdings = site.desk.read().map_err(archive_problem)?;
+                let (holding, _) = holdings.find_bare(&label).map_err(archive_problem)?;
+                may_change(&holdings, &holding, &token)?;
+                described.clone().into_changes().map_err(archive_problem)?;
+                site.drafts.begin(owner_of(&token), &now, Some((&holdings, &holding)), described)
             }
         };
-        let draft = draft.map_err(refused)?;
-        let answer = told(&draft).to_string();
+        let draft = draft.map_err(archive_problem)?;
+        let answer = draft_json(&draft).to_string();
         if let Some(once) = once {
-            once.remember(site, StatusCode::CREATED, &answer)?;
+            once.store_response(site, StatusCode::CREATED, &answer)?;
         }
         let to = format!("/api/v1/drafts/{}", draft.id);
-        Ok(([(header::LOCATION, to)], once::json(StatusCode::CREATED, answer)).into_response())
+        Ok(([(header::LOCATION, to)], idempotency::json_response(StatusCode::CREATED, answer))
+            .into_response())
     })
     .await
 }
 
-pub(super) async fn list(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let token = allowed(&site, request.headers(), Role::Depositor)?;
-    aside(&site, move |site| {
-        let drafts = site.drafts.of(&token.id).map_err(refused)?;
-        let drafts: Vec<Value> = drafts.iter().map(told).collect();
-        Ok(axum::Json(json!({ "drafts": drafts })).into_response())
-    })
-    .await
-}
-
-pub(super) async fn get(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let id = id(&request);
-    let headers = request.headers().clone();
-    aside(&site, move |site| {
-        own(site, &headers, &id)?;
-        let draft = site.drafts.get(&id).ok_or(ArchiveError::NoDraft).map_err(refused)?;
-        Ok(axum::Json(told(&draft)).into_response())
-    })
-    .await
-}
-
-pub(super) async fn describe(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let (id, headers) = (id(&request), request.headers().clone());
-    allowed(&site, &headers, Role::Depositor)?;
-    let (more, _): (Described, String) = json_body(&site, request).await?;
-    aside(&site, move |site| {
-        let (token, updates) = own(site, &headers, &id)?;
-        may_say(&token, &more)?;
-        if updates {
-            more.clone().changes().map_err(refused)?;
+pub(super) async fn list(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let token = authorize(&site, request.headers(), ServiceRole::Depositor)?;
+    let query = request.uri().query();
+    let limit = query_number(query, "limit", DEFAULT_PAGE_DRAFTS, MAX_PAGE_DRAFTS)?;
+    let after = query.and_then(|query| query_value(query, "after")).unwrap_or_default();
+    // Operators see all drafts.
+    let owner = match token.role {
+        ServiceRole::Operator => query.and_then(|query| query_value(query, "owner")),
+        _ => Some(owner_of(&token).to_owned()),
+    };
+    let names = site.drafts.list_draft_ids(owner.as_deref(), &after).map_err(archive_problem)?;
+    let largest = names.iter().take(limit as usize).map(|id| site.drafts.memory_bytes(id)).max().unwrap_or(0);
+    large_response::answer_with_grant(&site, 2 * MAX_DRAFT_PAGE_BYTES as u64 + largest, move |site| {
+        let (mut text, mut last) = (String::from("{\"drafts\":["), None);
+        let mut next = None;
+        for (count, id) in names.into_iter().enumerate() {
+            // Limit the page by size, whatever the drafts weigh; it has at least one.
+            if count as u64 == limit || text.len() > MAX_DRAFT_PAGE_BYTES {
+                next = last;
+                break;
+            }
+            if let Some(draft) = site.drafts.get(&id) {
+                text += if text.ends_with('[') { "" } else { "," };
+                text += &draft_json(&draft).to_string();
+            }
+            last = Some(id);
         }
-        let draft = site.drafts.describe(&id, more).map_err(refused)?;
-        Ok(axum::Json(told(&draft)).into_response())
+        text += &format!("],\"next\":{}}}", json!(next));
+        Ok(idempotency::json_response(StatusCode::OK, text))
     })
     .await
 }
 
-pub(super) async fn delete(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let (id, headers) = (id(&request), request.headers().clone());
-    aside(&site, move |site| {
-        own(site, &headers, &id)?;
-        site.drafts.delete(&id).map_err(refused)?;
+/// Memory to read the files of an item into a draft.
+fn files_bytes(site: &ArchiveSite, label: &str) -> Result<u64, Problem> {
+    let holdings = site.desk.read().map_err(archive_problem)?;
+    let (holding, _) = holdings.find_bare(label).map_err(archive_problem)?;
+    Ok(3 * shared_objects::inventory_bytes(&site.desk, &holding.path))
+}
+
+pub(super) async fn get(State(site): State<Arc<ArchiveSite>>, request: Request) -> Result<Response, Problem> {
+    let id = draft_id(&request);
+    let headers = request.headers().clone();
+    let bytes = site.drafts.memory_bytes(&id);
+    large_response::answer_with_grant(&site, bytes, move |site| {
+        authorize_draft_owner(site, &headers, &id)?;
+        let draft = site.drafts.get(&id).ok_or(ArchiveError::NoDraft).map_err(archive_problem)?;
+        Ok(axum::Json(draft_json(&draft)).into_response())
+    })
+    .await
+}
+
+pub(super) async fn describe(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (id, headers) = (draft_id(&request), request.headers().clone());
+    authorize(&site, &headers, ServiceRole::Depositor)?;
+    let (more, _, body): (ItemPatch, String, _) = json_body_with_grant(&site, request).await?;
+    let bytes = site.drafts.memory_bytes(&id);
+    large_response::answer_with_grant(&site, bytes, move |site| {
+        let _body = body;
+        let (token, updates) = authorize_draft_owner(site, &headers, &id)?;
+        may_describe(site, &token, &more)?;
+        if updates {
+            more.clone().into_changes().map_err(archive_problem)?;
+        }
+        let draft = site.drafts.patch_draft(&id, more).map_err(archive_problem)?;
+        Ok(axum::Json(draft_json(&draft)).into_response())
+    })
+    .await
+}
+
+pub(super) async fn delete(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (id, headers) = (draft_id(&request), request.headers().clone());
+    run_site_blocking(&site, move |site| {
+        authorize_draft_owner(site, &headers, &id)?;
+        site.drafts.delete(&id).map_err(archive_problem)?;
         Ok(StatusCode::NO_CONTENT.into_response())
     })
     .await
 }
 
-/// The name of a file, from the path as it was sent: decoded once, in any bytes.
+/// The file name, from the path as sent: percent-decoded once, any bytes.
 fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
     let name = request.uri().path().split_once("/files/").map(|(_, name)| name).unwrap_or_default();
     let digits =
@@ -201,15 +259,17 @@ fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Who only asks does not wait for who deposits: this thread, and those that it starts, give the core up at once to any that
-/// wakes. A mere nice value would let each finish its slice of some milliseconds first.
-fn stand_back() {
+/// Runs uploads at idle priority so that reads stay responsive: this thread, and those that it
+/// starts, yield the core at once to any thread that wakes. A nice value would let each finish its
+/// time slice of some milliseconds first.
+fn lower_priority() {
     let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-    // A system that does not let us loses no more than that.
+    // If the system refuses, only responsiveness suffers.
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
 }
 
-/// A part of a file would be taken for the file (RFC 9110 §14.5), and what is packed for what is in it.
+/// Rejects partial and encoded uploads: a part would be stored as the whole file (RFC 9110 §14.5),
+/// and encoded bytes as the content.
 fn check_whole(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.contains_key(header::CONTENT_RANGE) {
         return Err(Problem::bad_request("a file arrives whole: send all of it, without Content-Range"));
@@ -224,38 +284,42 @@ fn check_whole(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Takes a file in as it arrives, in constant memory.
-pub(super) async fn put(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let id = id(&request);
+/// Stores an upload as it arrives, in constant memory.
+pub(super) async fn put(State(site): State<Arc<ArchiveSite>>, request: Request) -> Result<Response, Problem> {
+    let id = draft_id(&request);
     let (headers, asked) = (request.headers().clone(), id.clone());
-    let (token, _) = aside(&site, move |site| own(site, &headers, &asked)).await?;
+    let (token, _) =
+        run_site_blocking(&site, move |site| authorize_draft_owner(site, &headers, &asked)).await?;
     let name = file_name(&request)?;
     check_whole(request.headers())?;
-    let _place = site.arriving.place(&token.id).await.ok_or_else(Problem::internal)?;
-    let (mut reading, feeding) = paced::to_reader(request.into_body(), &site.limits);
+    let _place = site.arriving.acquire_slot(&token.id).await.ok_or_else(Problem::internal)?;
+    let (mut reading, feeding) = body::to_reader(request.into_body(), &site.limits);
     let (tell, told_written) = oneshot::channel();
     let taking = {
         let site = Arc::clone(&site);
         move || {
-            stand_back();
-            // Whoever sent it may have gone.
+            lower_priority();
+            // The client may have disconnected.
             let _ = tell.send(site.drafts.put(&id, &name, &mut reading));
         }
     };
     std::thread::Builder::new().name("arriving".to_owned()).spawn(taking).map_err(|_| Problem::internal())?;
     let (fed, written) = tokio::join!(feeding, told_written);
-    // What went wrong on the way in is the cause of what went wrong after.
+    // An error in receiving causes the one in writing, so it is reported first.
     fed?;
-    let file = written.map_err(|_| Problem::internal())?.map_err(refused)?;
-    Ok(axum::Json(told_file(&file)).into_response())
+    let file = written.map_err(|_| Problem::internal())?.map_err(archive_problem)?;
+    Ok(axum::Json(draft_file_json(&file)).into_response())
 }
 
-pub(super) async fn take_out(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let id = id(&request);
+pub(super) async fn delete_file(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let id = draft_id(&request);
     let (headers, name) = (request.headers().clone(), file_name(&request));
-    aside(&site, move |site| {
-        own(site, &headers, &id)?;
-        if !site.drafts.take_out(&id, &name?).map_err(refused)? {
+    run_site_blocking(&site, move |site| {
+        authorize_draft_owner(site, &headers, &id)?;
+        if !site.drafts.remove_draft_file(&id, &name?).map_err(archive_problem)? {
             return Err(Problem::not_found("the draft has no file of this name"));
         }
         Ok(StatusCode::NO_CONTENT.into_response())
@@ -263,60 +327,88 @@ pub(super) async fn take_out(State(site): State<Arc<Site>>, request: Request) ->
     .await
 }
 
-/// Makes it an item, or a version of one.
-pub(super) async fn publish(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let id = id(&request);
-    let token = allowed(&site, request.headers(), Role::Depositor)?;
-    // What was published under this name stays published, also when the answer was lost.
+/// Whether a token may publish a draft: it needs permission to change the updated item and to set
+/// what the draft describes.
+fn may_publish(
+    site: &ArchiveSite,
+    holdings: &Holdings,
+    draft: &DraftRecord,
+    token: &ServiceToken,
+) -> Result<(), Problem> {
+    if let Some((path, _)) = &draft.updates {
+        may_change(holdings, &holdings.item_bare(path).map_err(archive_problem)?, token)?;
+    }
+    may_describe(site, token, &draft.described)
+}
+
+/// Publishes a draft as a new item or a new version.
+pub(super) async fn publish(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let id = draft_id(&request);
+    let token = authorize(&site, request.headers(), ServiceRole::Depositor)?;
+    // What was published under this key stays published, even if the response was lost.
     let key = format!("draft:{id}");
     let (headers, asked, name, asking) = (request.headers().clone(), id.clone(), key.clone(), token.clone());
-    let claimed = aside(&site, move |site| {
-        let holdings = site.desk.read().map_err(refused)?;
-        if let Some(path) = holdings.made_by(&name).map_err(refused)? {
-            site.drafts.delete(&asked).map_err(refused)?;
-            let past = holdings.history(&path).map_err(refused)?;
+    // Its files and metadata are in memory until the change is committed.
+    let share = site.desk.grant(PUBLISHING_MEMORY_FACTOR * site.drafts.memory_bytes(&id)).await?;
+    let claimed = run_site_blocking(&site, move |site| {
+        let holdings = site.desk.read().map_err(archive_problem)?;
+        if let Some(path) = holdings.item_by_request(&name).map_err(archive_problem)? {
+            site.drafts.delete(&asked).map_err(archive_problem)?;
+            let past = holdings.history(&path).map_err(archive_problem)?;
             let made = past.iter().find(|event| event.key.as_ref() == Some(&name));
-            let made = made.filter(|event| event.by == asking.name || asking.role == Role::Operator);
+            let owner = Some(asking.id.as_str());
+            let made =
+                made.filter(|event| event.owner.as_deref() == owner || asking.role == ServiceRole::Operator);
             let made = made.ok_or_else(no_draft)?;
             let updated = made.verb == Verb::Update;
             return Ok(Err((path, if updated { StatusCode::OK } else { StatusCode::CREATED })));
         }
-        own(site, &headers, &asked)?;
-        site.drafts.claim(&asked).map_err(refused).map(Ok)
+        authorize_draft_owner(site, &headers, &asked)?;
+        let draft = site.drafts.claim(&asked).map_err(archive_problem)?;
+        // Check the whole draft again: parts may be older, or described with another token.
+        may_publish(site, &holdings, &draft, &asking).inspect_err(|_| site.drafts.release(&asked))?;
+        Ok(Ok(draft))
     });
     let draft = match claimed.await? {
         Ok(draft) => draft,
-        Err((path, status)) => return shown(&site, &path, status),
+        Err((path, status)) => return changed_item_response(&site, &path, status).await,
     };
     let updates = draft.updates.as_ref().map(|(path, _)| path.clone());
+    // The item belongs to the draft's owner, whoever publishes it.
+    let owner = draft.owner.clone();
     let desk = Arc::clone(&site.desk);
     let change = {
         let site = Arc::clone(&site);
         move |archive: &mut Archive| {
             let prepared = site.drafts.prepare(archive, draft, &token.name, Some(key))?;
-            Ok(prepared.map(|prepared| prepared.with_authority(authority(&token))))
+            let authority = authority(&token);
+            Ok(prepared.map(|prepared| prepared.with_authority(authority).owned_by(&owner)))
         }
     };
-    // Whether the one who asks waits or goes, it is done, or given up.
+    // Completes or releases the draft even if the client disconnects.
     let done = tokio::spawn({
         let site = Arc::clone(&site);
         async move {
             let done = desk.change(change).await;
+            drop(share);
             let is_done = done.is_ok();
-            let ended = aside(&site, move |site| match is_done {
-                true => site.drafts.delete(&id).map_err(refused),
+            let ended = run_site_blocking(&site, move |site| match is_done {
+                true => site.drafts.delete(&id).map_err(archive_problem),
                 false => {
                     site.drafts.release(&id);
                     Ok(())
                 }
             });
-            // Left behind, it goes when it is published again.
+            // If deletion fails, the next request to publish deletes it.
             let _ = ended.await;
             done
         }
     });
-    let path = done.await.map_err(|_| Problem::internal())?.map_err(refused)?;
+    let path = done.await.map_err(|_| Problem::internal())?.map_err(archive_problem)?;
     let status = if updates.is_some() { StatusCode::OK } else { StatusCode::CREATED };
     metrics::counter!("ibi_published_total").increment(1);
-    shown(&site, &path.or(updates).unwrap_or_default(), status)
+    changed_item_response(&site, &path.or(updates).unwrap_or_default(), status).await
 }

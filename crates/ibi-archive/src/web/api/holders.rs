@@ -1,4 +1,4 @@
-//! What Archives do together, over the API: copies, their refreshing and repair, hand-overs.
+//! Replication over the API: copies, refresh, repair and transfers between Archives.
 
 use std::sync::Arc;
 
@@ -6,24 +6,26 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
-use ibi_http::accept::value;
+use ibi_http::accept::query_value;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ArchiveError;
-use crate::holders::copy::{Source, bring_in};
-use crate::holders::handing::{Handing, Wish};
-use crate::holders::messages::Message;
-use crate::holders::peer::{Peer, PeerError};
-use crate::holders::repair::{self, Asked, Repair};
-use crate::holders::{HolderError, Verdict, resolver, stand_of};
-use crate::service::Role;
-use crate::web::api::{allowed, json_body, refused};
-use crate::web::site::Site;
+use crate::replica::ReplicaComparison;
+use crate::replica::file_repair::FileRepair;
+use crate::replication::copy::{ReplicaSource, replicate_item};
+use crate::replication::messages::TransferMessage;
+use crate::replication::outgoing_transfer::{OutgoingTransfer, TransferRequest};
+use crate::replication::peer::{PeerArchive, PeerError};
+use crate::replication::repair::{self, PeerCandidate};
+use crate::replication::{ReplicationError, custody_json, resolver};
+use crate::service::ServiceRole;
+use crate::web::api::{archive_problem, authorize, json_body};
+use crate::web::site::ArchiveSite;
 
-/// What Archives do together with an item.
+/// A replication action on an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Between {
+pub(super) enum ApiReplicationAction {
     Copy,
     Refresh,
     Drop,
@@ -32,63 +34,63 @@ pub(super) enum Between {
     Audit,
 }
 
-impl Between {
+impl ApiReplicationAction {
     pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match text {
-            "copy" => Between::Copy,
-            "refresh" => Between::Refresh,
-            "drop" => Between::Drop,
-            "transfer" => Between::Transfer,
-            "handover" => Between::Handover,
-            "audit" => Between::Audit,
+            "copy" => ApiReplicationAction::Copy,
+            "refresh" => ApiReplicationAction::Refresh,
+            "drop" => ApiReplicationAction::Drop,
+            "transfer" => ApiReplicationAction::Transfer,
+            "handover" => ApiReplicationAction::Handover,
+            "audit" => ApiReplicationAction::Audit,
             _ => return None,
         })
     }
 }
 
 pub(super) async fn post(
-    site: Arc<Site>,
+    site: Arc<ArchiveSite>,
     label: String,
-    between: Between,
+    between: ApiReplicationAction,
     request: Request,
 ) -> Result<Response, Problem> {
     match between {
-        Between::Copy => copy(site, label, request).await,
-        Between::Refresh => refresh(site, label, request).await,
-        Between::Drop => drop_copy(site, label, request).await,
-        Between::Transfer => transfer(site, label, request).await,
-        Between::Handover => handover(site, label, request).await,
-        Between::Audit => audit(site, label, request).await,
+        ApiReplicationAction::Copy => copy(site, label, request).await,
+        ApiReplicationAction::Refresh => refresh(site, label, request).await,
+        ApiReplicationAction::Drop => drop_copy(site, label, request).await,
+        ApiReplicationAction::Transfer => transfer(site, label, request).await,
+        ApiReplicationAction::Handover => handover(site, label, request).await,
+        ApiReplicationAction::Audit => audit(site, label, request).await,
     }
 }
 
-/// Another Archive, and what it knows us by.
+/// Another Archive, and the token for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with `from`, the URL of an Archive")]
-struct From {
+struct ApiReplicaBody {
     from: Option<String>,
     token: Option<String>,
     #[serde(default)]
     overwrite: bool,
 }
 
-/// Brings a copy of an item, or brings one up to date.
-async fn copy(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
-    let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (From { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
-    let from = from.ok_or_else(|| not_said("say `from`: the URL of the Archive that has it"))?;
-    let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
-    bring(&site, &label, Source { overwrite, ..Source::new(peer) }, &token.name).await
+/// Copies an item from another Archive, or updates an existing copy.
+async fn copy(site: Arc<ArchiveSite>, label: String, request: Request) -> Result<Response, Problem> {
+    let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
+    let (ApiReplicaBody { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
+    let from = from.ok_or_else(|| missing_field("say `from`: the URL of the Archive that has it"))?;
+    let peer = PeerArchive::new(&from, theirs).map_err(|error| holder_problem(error.into()))?;
+    replicate_from(&site, &label, ReplicaSource { overwrite, ..ReplicaSource::new(peer) }, &token.name).await
 }
 
-/// Brings a copy up to date from where it came, or from another Archive.
-async fn refresh(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
-    let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (From { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
+/// Refreshes a copy from its source or from another Archive.
+async fn refresh(site: Arc<ArchiveSite>, label: String, request: Request) -> Result<Response, Problem> {
+    let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
+    let (ApiReplicaBody { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
     let source = {
-        let holdings = site.desk.read().map_err(refused)?;
-        let (holding, _) = holdings.find(&label).map_err(refused)?;
-        holdings.source(&holding.path).map_err(refused)?
+        let holdings = site.desk.read().map_err(archive_problem)?;
+        let (holding, _) = holdings.find(&label).map_err(archive_problem)?;
+        holdings.replica_source(&holding.path).map_err(archive_problem)?
     };
     let word = from.is_some();
     let from = from.or(source).ok_or_else(|| {
@@ -96,51 +98,62 @@ async fn refresh(site: Arc<Site>, label: String, request: Request) -> Result<Res
             "{label} did not come from another Archive: say `from`, the URL of one that has it"
         ))
     })?;
-    let peer = Peer::new(&from, theirs).map_err(|error| holder(error.into()))?;
-    bring(
+    let peer = PeerArchive::new(&from, theirs).map_err(|error| holder_problem(error.into()))?;
+    replicate_from(
         &site,
         &label,
-        Source { overwrite, word, thorough: true, follows: !word, ..Source::new(peer) },
+        ReplicaSource { overwrite, word, thorough: true, follows: !word, ..ReplicaSource::new(peer) },
         &token.name,
     )
     .await
 }
 
-async fn bring(site: &Arc<Site>, label: &str, source: Source, by: &str) -> Result<Response, Problem> {
-    let (found, brought) = bring_in(&site.desk, &source, label, by).await.map_err(holder)?;
+async fn replicate_from(
+    site: &Arc<ArchiveSite>,
+    label: &str,
+    source: ReplicaSource,
+    by: &str,
+) -> Result<Response, Problem> {
+    let (found, brought) = replicate_item(&site.desk, &source, label, by).await.map_err(holder_problem)?;
     let told =
         json!({ "item": label, "source": source.peer.url(), "found": found.name(), "brought": brought });
     let status = match found {
-        Verdict::New => StatusCode::CREATED,
+        ReplicaComparison::New => StatusCode::CREATED,
         _ if brought => StatusCode::OK,
-        Verdict::Altered | Verdict::Beyond | Verdict::Conflict | Verdict::Lacking => StatusCode::CONFLICT,
+        ReplicaComparison::Altered
+        | ReplicaComparison::Beyond
+        | ReplicaComparison::Conflict
+        | ReplicaComparison::Lacking => StatusCode::CONFLICT,
         _ => StatusCode::OK,
     };
     Ok((status, axum::Json(told)).into_response())
 }
 
-/// Takes a copy out.
-async fn drop_copy(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
+/// Drops a copy.
+async fn drop_copy(site: Arc<ArchiveSite>, label: String, request: Request) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields, expecting = "an object, with a `reason` if there is one")]
-    struct Why {
+    struct ApiDropBody {
         reason: Option<String>,
     }
-    let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (Why { reason }, _) = json_body(&site, request).await?;
+    let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
+    let (ApiDropBody { reason }, _) = json_body(&site, request).await?;
     let (asked, by) = (label.clone(), token.name);
-    site.desk.work(move |archive| archive.drop_copy(&asked, &by, reason)).await.map_err(refused)?;
+    site.desk
+        .with_archive(move |archive| archive.drop_copy(&asked, &by, reason))
+        .await
+        .map_err(archive_problem)?;
     Ok(axum::Json(json!({ "item": label, "dropped": true })).into_response())
 }
 
-/// Hands an item over, or says that its taker is gone.
-async fn transfer(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
+/// Starts or cancels a transfer, or declares its taker destroyed.
+async fn transfer(site: Arc<ArchiveSite>, label: String, request: Request) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields, expecting = "an object with `to`, the URL of an Archive")]
-    struct To {
+    struct ApiTransferBody {
         to: Option<String>,
         token: Option<String>,
-        keep: Option<Keep>,
+        keep: Option<ApiTransferKeep>,
         #[serde(default)]
         taker_destroyed: bool,
         #[serde(default)]
@@ -148,72 +161,78 @@ async fn transfer(site: Arc<Site>, label: String, request: Request) -> Result<Re
     }
     #[derive(Deserialize, PartialEq)]
     #[serde(rename_all = "lowercase")]
-    enum Keep {
+    enum ApiTransferKeep {
         Copy,
         Nothing,
     }
-    let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (To { to, token: theirs, keep, taker_destroyed, cancel }, _) = json_body(&site, request).await?;
+    let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
+    let (ApiTransferBody { to, token: theirs, keep, taker_destroyed, cancel }, _) =
+        json_body(&site, request).await?;
     let by = token.name;
     match to {
         Some(to) if !taker_destroyed && !cancel => {
-            let keep = keep != Some(Keep::Nothing);
-            let wish = Wish { item: label.clone(), to, token: theirs, keep, by };
-            Handing::may_move(&*site.desk, &wish).await.map_err(holder)?;
+            let keep = keep != Some(ApiTransferKeep::Nothing);
+            let wish = TransferRequest { item: label.clone(), to, token: theirs, keep, by };
+            OutgoingTransfer::check_taker_change(&*site.desk, &wish).await.map_err(holder_problem)?;
             let now = site.now_text();
-            let begun = site.desk.work(move |archive| Ok(Handing::begin(archive.holdings(), wish, now)));
-            begun.await.map_err(refused)?.map_err(holder)?;
-            Ok((StatusCode::ACCEPTED, axum::Json(standing(&site, &label)?)).into_response())
+            let begun = site
+                .desk
+                .with_archive(move |archive| Ok(OutgoingTransfer::begin(archive.holdings(), wish, now)));
+            begun.await.map_err(archive_problem)?.map_err(holder_problem)?;
+            Ok((StatusCode::ACCEPTED, axum::Json(transfer_status(&site, &label)?)).into_response())
         }
         None if taker_destroyed != cancel => {
             let asked = label.clone();
             site.desk
-                .work(move |archive| match cancel {
-                    true => Handing::cancel(archive.holdings(), &asked),
+                .with_archive(move |archive| match cancel {
+                    true => OutgoingTransfer::cancel(archive.holdings(), &asked),
                     false => archive
-                        .taker_destroyed(&asked, &by)
-                        .and_then(|()| Handing::forget(archive.holdings(), &asked)),
+                        .reclaim_original(&asked, &by)
+                        .and_then(|()| OutgoingTransfer::forget(archive.holdings(), &asked)),
                 })
                 .await
-                .map_err(refused)?;
-            Ok(axum::Json(standing(&site, &label)?).into_response())
+                .map_err(archive_problem)?;
+            Ok(axum::Json(transfer_status(&site, &label)?).into_response())
         }
-        _ => Err(not_said("say `to`, the URL of the taker; or `taker_destroyed`; or `cancel`")),
+        _ => Err(missing_field("say `to`, the URL of the taker; or `taker_destroyed`; or `cancel`")),
     }
 }
 
-/// How a hand-over stands.
-pub(super) fn transferring(site: &Site, label: &str, request: &Request) -> Result<Response, Problem> {
-    allowed(site, request.headers(), Role::Operator)?;
-    Ok(axum::Json(standing(site, label)?).into_response())
+/// The state of a transfer.
+pub(super) fn get_transfer(site: &ArchiveSite, label: &str, request: &Request) -> Result<Response, Problem> {
+    authorize(site, request.headers(), ServiceRole::Operator)?;
+    Ok(axum::Json(transfer_status(site, label)?).into_response())
 }
 
-fn standing(site: &Site, label: &str) -> Result<Value, Problem> {
-    let holdings = site.desk.read().map_err(refused)?;
-    stand_of(&holdings, label).map_err(refused)
+fn transfer_status(site: &ArchiveSite, label: &str) -> Result<Value, Problem> {
+    let holdings = site.desk.read().map_err(archive_problem)?;
+    custody_json(&holdings, label).map_err(archive_problem)
 }
 
-/// A taker asks whether it is so what it was told. Its name is all that it needs to know: that is random, and long.
-pub(super) fn standing_of(site: &Site, label: &str, request: &Request) -> Result<Response, Problem> {
-    let name = request.uri().query().and_then(|query| value(query, "name"));
+/// Lets a taker confirm what it was told. The transfer's name is the only credential: it is long
+/// and random.
+pub(super) fn get_handover(site: &ArchiveSite, label: &str, request: &Request) -> Result<Response, Problem> {
+    let name = request.uri().query().and_then(|query| query_value(query, "name"));
     let name = name.ok_or_else(|| Problem::bad_request("say `name`: that of the hand-over"))?;
-    let holdings = site.desk.read().map_err(refused)?;
-    Ok(axum::Json(Handing::told(&holdings, label, &name).map_err(refused)?).into_response())
+    let holdings = site.desk.read().map_err(archive_problem)?;
+    Ok(axum::Json(OutgoingTransfer::status_for_peer(&holdings, label, &name).map_err(archive_problem)?)
+        .into_response())
 }
 
-/// A giver speaks.
-async fn handover(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
-    let token = allowed(&site, request.headers(), Role::Holder)?;
-    let (message, _): (Message, String) = json_body(&site, request).await?;
-    let answer = site.taking.answer(&site.desk, label, message, &token.name).await.map_err(holder)?;
+/// Handles a message from a giver.
+async fn handover(site: Arc<ArchiveSite>, label: String, request: Request) -> Result<Response, Problem> {
+    let token = authorize(&site, request.headers(), ServiceRole::Holder)?;
+    let (message, _): (TransferMessage, String) = json_body(&site, request).await?;
+    let answer =
+        site.taking.answer_giver(&site.desk, label, message, &token.name).await.map_err(holder_problem)?;
     Ok(axum::Json(answer).into_response())
 }
 
-/// Compares an item with what other holders have, and repairs what is damaged here.
-async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Response, Problem> {
+/// Compares an item with the replicas of other holders and repairs local damage.
+async fn audit(site: Arc<ArchiveSite>, label: String, request: Request) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields, expecting = "an object with `with`, URLs of Archives")]
-    struct With {
+    struct ApiAuditBody {
         #[serde(default)]
         with: Vec<String>,
         resolver: Option<String>,
@@ -221,51 +240,64 @@ async fn audit(site: Arc<Site>, label: String, request: Request) -> Result<Respo
         #[serde(default)]
         repair: bool,
     }
-    let token = allowed(&site, request.headers(), Role::Operator)?;
-    let (With { with, resolver: known_by, token: theirs, repair }, _) = json_body(&site, request).await?;
+    let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
+    let (ApiAuditBody { with, resolver: known_by, token: theirs, repair }, _) =
+        json_body(&site, request).await?;
     if theirs.is_some() && (with.len() > 1 || known_by.is_some()) {
-        return Err(not_said(repair::ONE_TOKEN));
+        return Err(missing_field(repair::ONE_TOKEN_MESSAGE));
     }
-    let asked = with.iter().map(|url| Peer::new(url, theirs.clone()).map(Asked::from));
-    let mut asked = asked.collect::<Result<Vec<_>, _>>().map_err(|error| holder(error.into()))?;
+    let asked = with.iter().map(|url| PeerArchive::new(url, theirs.clone()).map(PeerCandidate::from));
+    let mut asked = asked.collect::<Result<Vec<_>, _>>().map_err(|error| holder_problem(error.into()))?;
     let (desk, by) = (&site.desk, token.name);
     if let Some(known_by) = known_by {
-        asked.extend(resolver::holders(&**desk, &known_by, &label).await.map_err(holder)?);
+        asked.extend(resolver::find_holders(&**desk, &known_by, &label).await.map_err(holder_problem)?);
     }
-    let compared = repair::compare(&**desk, desk.data(), &label, asked, theirs, repair, &|_| ()).await;
-    let compared = compared.map_err(holder)?;
-    let repairs: Vec<Repair> = compared.repairs;
+    let compared =
+        repair::compare_with_peers(&**desk, desk.data(), &label, asked, theirs, repair, &|_| ()).await;
+    let compared = compared.map_err(holder_problem)?;
+    let repairs: Vec<FileRepair> = compared.repairs;
     let path = compared.path.clone();
     if !repairs.is_empty() {
-        desk.work(move |archive| archive.mend(&path, &repairs, &by)).await.map_err(refused)?;
+        desk.with_archive(move |archive| archive.apply_repairs(&path, &repairs, &by))
+            .await
+            .map_err(archive_problem)?;
     }
     Ok(axum::Json(&compared.report).into_response())
 }
 
-/// What has the right form, and does not say what is needed.
-pub(super) fn not_said(what: &str) -> Problem {
+/// A well-formed body that lacks a required field.
+pub(super) fn missing_field(what: &str) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "Against the rules of the Archive", what)
 }
 
-/// What Archives could not do between them, told to a program.
-pub(super) fn holder(error: HolderError) -> Problem {
+/// The response for a replication error.
+pub(super) fn holder_problem(error: ReplicationError) -> Problem {
     match error {
-        HolderError::Archive(
-            error @ (ArchiveError::NoHandover { .. } | ArchiveError::Granted { .. } | ArchiveError::Restored),
-        ) => Problem::conflict(error.to_string()),
-        HolderError::Archive(error) => refused(error),
-        HolderError::Peer(
+        ReplicationError::Archive(ArchiveError::NoHandover { no, label }) => {
+            let (kind, title) = no.kind();
+            let error = ArchiveError::NoHandover { no, label };
+            Problem::new(StatusCode::CONFLICT, kind, title, error.to_string())
+        }
+        ReplicationError::Archive(ArchiveError::NotHandedOver(what)) => {
+            let title = "the item cannot be taken: the operator of the taker sees why in its log";
+            Problem::new(StatusCode::CONFLICT, "not-taken", title, what)
+        }
+        ReplicationError::Archive(error @ (ArchiveError::Granted { .. } | ArchiveError::Restored)) => {
+            Problem::conflict(error.to_string())
+        }
+        ReplicationError::Archive(error) => archive_problem(error),
+        ReplicationError::Peer(
             error @ (PeerError::Url { .. } | PeerError::BadToken { .. } | PeerError::OneToken { .. }),
-        ) => not_said(&error.to_string()),
-        HolderError::Peer(error) => elsewhere(&error),
-        HolderError::Fetch(error) => elsewhere(&error),
-        error @ HolderError::NotItsSource { .. } => Problem::conflict(error.to_string()),
-        error @ HolderError::Itself { .. } => not_said(&error.to_string()),
+        ) => missing_field(&error.to_string()),
+        ReplicationError::Peer(error) => other_archive_problem(&error),
+        ReplicationError::Fetch(error) => other_archive_problem(&error),
+        error @ ReplicationError::NotItsSource { .. } => Problem::conflict(error.to_string()),
+        error @ ReplicationError::Itself { .. } => missing_field(&error.to_string()),
     }
 }
 
-fn elsewhere(error: &dyn std::error::Error) -> Problem {
-    // Not a failure of this one: nothing is wrong with it.
+fn other_archive_problem(error: &dyn std::error::Error) -> Problem {
+    // No server error: this Archive has not failed.
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     Problem::new(status, "other-archive", "The other Archive", error.to_string())
 }

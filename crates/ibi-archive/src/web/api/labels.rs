@@ -7,84 +7,117 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use ibi_http::Problem;
-use ibi_id::Granularity;
+use ibi_id::{Granularity, Instant};
+use ibi_store::IssuedRange;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use crate::service::Role;
-use crate::web::api::once::{self, Once};
-use crate::web::api::{allowed, aside, json_body, refused};
-use crate::web::site::Site;
-use crate::{ArchiveError, Refusal, mint};
+use crate::ArchiveError;
+use crate::service::ServiceRole;
+use crate::web::api::idempotency::{self, IdempotentRequest};
+use crate::web::api::{archive_problem, authorize, json_body, run_site_blocking};
+use crate::web::rates::charge_labels;
+use crate::web::site::{ArchiveSite, problem};
+use ibi_mint::MintError;
 
-/// Labels in one request: an answer of some hundred kilobytes.
-const MOST: usize = 10_000;
+/// A response of this many labels takes some hundred kilobytes.
+const MAX_LABELS_PER_REQUEST: usize = 10_000;
 
-/// How long a request waits for the time of its labels.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum disk space per label, in the recorded response and the minting record.
+const MAX_MINTED_LABEL_BYTES: u64 = 512;
 
-/// The same where the request names the granularity: nobody else's changes wait for it longer.
-const COARSE_LABEL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a request waits for its labels' time to come.
+const MINT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The timeout if the request sets the granularity: other changes wait for the writer meanwhile.
+const COARSE_MINT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with a `count`")]
-struct Asked {
+struct ApiMintBody {
     #[serde(default = "one", deserialize_with = "whole")]
     count: usize,
-    /// In place of the minter's own (D37).
+    /// Overrides the minter's granularity (D37).
     #[serde(default)]
     granularity: Option<String>,
 }
 
-/// A whole number, also one that is written `2.0`: to JSON it is the same.
+/// A whole number, also in the form `2.0`: JSON does not distinguish them.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     let number = serde_json::Number::deserialize(deserializer)?.to_string();
     let whole = number.strip_suffix(".0").unwrap_or(&number);
-    whole.parse().map_err(|_| serde::de::Error::custom(format!("`count` is from 1 to {MOST}")))
+    whole
+        .parse()
+        .map_err(|_| serde::de::Error::custom(format!("`count` is from 1 to {MAX_LABELS_PER_REQUEST}")))
 }
 
 fn one() -> usize {
     1
 }
 
-pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Result<Response, Problem> {
-    let headers = request.headers().clone();
-    let token = allowed(&site, &headers, Role::Minter)?;
-    let (Asked { count, granularity }, asked): (Asked, String) = json_body(&site, request).await?;
+/// Groups dates into contiguous ranges. A gap starts a new range: skipped dates may belong to
+/// another token.
+fn runs_of(dates: &[Instant], granularity: Granularity) -> Vec<IssuedRange> {
+    let mut runs: Vec<IssuedRange> = Vec::new();
+    for &date in dates {
+        match runs.last_mut() {
+            Some(run) if run.last.plus(granularity) == Some(date) => run.last = date,
+            _ => runs.push(IssuedRange { first: date, last: date }),
+        }
+    }
+    runs
+}
+
+pub(super) async fn mint(
+    State(site): State<Arc<ArchiveSite>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (headers, client) = (request.headers().clone(), site.client_address(&request));
+    let token = authorize(&site, &headers, ServiceRole::Minter)?;
+    let (ApiMintBody { count, granularity }, asked): (ApiMintBody, String) =
+        json_body(&site, request).await?;
     let granularity = granularity.map(|text| text.parse::<Granularity>()).transpose().map_err(|error| {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         Problem::new(status, "granularity", "Not a granularity", error.rule().message())
     })?;
     let is_named = granularity.is_some();
-    if !(1..=MOST).contains(&count) {
+    if !(1..=MAX_LABELS_PER_REQUEST).contains(&count) {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return Err(Problem::new(status, "count", "Not so many", format!("`count` is from 1 to {MOST}")));
+        return Err(Problem::new(
+            status,
+            "count",
+            "Not so many",
+            format!("`count` is from 1 to {MAX_LABELS_PER_REQUEST}"),
+        ));
     }
-    let once = Once::of(&headers, &token, "labels", &asked)?;
+    let once = IdempotentRequest::of(&headers, &token, "labels", &asked)?;
     let _alone = if once.is_some() { Some(site.once.lock().await) } else { None };
-    if let Some(before) = once.as_ref().map(|once| once.before(&site)).transpose()?.flatten() {
+    if let Some(before) = once.as_ref().map(|once| once.earlier_response(&site)).transpose()?.flatten() {
         return Ok(before);
     }
-    let minted = site.desk.work(move |archive| {
+    let room = site.statistics.check_room(count as u64 * MAX_MINTED_LABEL_BYTES);
+    room.map_err(|error| problem(&error))?;
+    let charge = charge_labels(&site, &headers, client, count)?;
+    let minted = site.desk.with_archive(move |archive| {
         let data = archive.holdings().data().to_owned();
         let minter = archive.minter()?;
-        let set = crate::deposit::request(&data, minter, count)?;
-        let max_wait = if granularity.is_some() { COARSE_LABEL_TIMEOUT } else { PATIENCE };
+        let set = crate::deposit::mint_request(&data, minter, count)?;
+        let max_wait = if granularity.is_some() { COARSE_MINT_TIMEOUT } else { MINT_TIMEOUT };
         let granularity = granularity.unwrap_or(set.granularity);
-        let minted = minter.mint(mint::Request { max_wait, granularity, ..set })?;
-        Ok(minted.labels().collect::<Vec<_>>())
+        let minted = minter.mint(ibi_mint::MintRequest { max_wait, granularity, ..set })?;
+        Ok((minted.labels().collect::<Vec<_>>(), runs_of(minted.dates(), granularity)))
     });
-    let labels: Vec<_> = minted
-        .await
-        .map_err(|error| match error {
-            ArchiveError::Mint(error @ Refusal::WouldWait { .. }) if is_named => {
+    let (labels, runs) =
+        minted.await.inspect_err(|_| site.rates.give_back(&charge)).map_err(|error| match error {
+            ArchiveError::Mint(error @ MintError::WouldWait { .. }) if is_named => {
                 let (status, detail) = (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
                 Problem::new(status, "granularity", "Too coarse for now", detail)
             }
-            error => refused(error),
-        })?
+            error => archive_problem(error),
+        })?;
+    let labels: Vec<_> = labels
         .into_iter()
-        .map(|mint::Labels { rep, ibip, instant }| {
+        .map(|ibi_mint::MintedLabels { rep, ibip, instant }| {
             let mut label = json!({ "instant": instant.to_string() });
             for (name, text) in [("rep", rep), ("ibip", ibip)] {
                 if let Some(text) = text {
@@ -96,12 +129,15 @@ pub(super) async fn mint(State(site): State<Arc<Site>>, request: Request) -> Res
         .collect();
     metrics::counter!("ibi_labels_total").increment(count as u64);
     let answer = json!({ "labels": labels }).to_string();
-    let answer = aside(&site, move |site| {
+    let answer = run_site_blocking(&site, move |site| {
+        site.statistics.record_minted(&token.id, &runs).map_err(archive_problem)?;
         if let Some(once) = once {
-            once.remember(site, StatusCode::CREATED, &answer)?;
+            once.store_response(site, StatusCode::CREATED, &answer)?;
         }
         Ok(answer)
     });
     let answer = answer.await?;
-    Ok(once::json(StatusCode::CREATED, answer))
+    let mut response = idempotency::json_response(StatusCode::CREATED, answer);
+    charge.write_headers(response.headers_mut());
+    Ok(response)
 }

@@ -1,26 +1,96 @@
-//! The words of the pages, in two languages.
+//! Texts of the pages, in two languages.
 
-use ibi_http::accept::Tongue;
+use axum::http::{HeaderMap, StatusCode};
+use ibi_http::accept::{UiLanguage, query_value};
+use ibi_store::journal::State;
 
-/// The words of a language.
-pub(in crate::web) fn words(tongue: Tongue) -> &'static Words {
-    match tongue {
-        Tongue::English => &ENGLISH,
-        Tongue::Portuguese => &PORTUGUESE,
+use crate::access::AccessRule;
+use crate::dublin_core::Element;
+use crate::ownership::LOCAL_OPERATOR;
+
+/// The language of a page. If the reader chose it, links keep it; otherwise the browser sends its
+/// preference with each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) struct PageLanguage {
+    pub(in crate::web) tongue: UiLanguage,
+    is_chosen: bool,
+}
+
+impl PageLanguage {
+    pub(in crate::web) fn of(headers: &HeaderMap, query: Option<&str>) -> Self {
+        let chosen =
+            query.and_then(|query| query_value(query, "lang")).and_then(|name| UiLanguage::from_code(&name));
+        Self { tongue: chosen.unwrap_or_else(|| UiLanguage::of(headers, None)), is_chosen: chosen.is_some() }
+    }
+}
+
+/// The texts in a language.
+pub(in crate::web) fn words(language: PageLanguage) -> &'static Words {
+    match (language.tongue, language.is_chosen) {
+        (UiLanguage::English, false) => &ENGLISH,
+        (UiLanguage::English, true) => {
+            &const { Words { keep: "?lang=en", keep_more: "&lang=en", ..ENGLISH } }
+        }
+        (UiLanguage::Portuguese, false) => &PORTUGUESE,
+        (UiLanguage::Portuguese, true) => {
+            &const { Words { keep: "?lang=pt", keep_more: "&lang=pt", ..PORTUGUESE } }
+        }
     }
 }
 
 macro_rules! words {
-    ($($name:ident: $english:literal, $portuguese:literal;)*) => {
-        /// The words of the pages.
-        pub(in crate::web) struct Words { pub(in crate::web) lang: &'static str, $(pub(in crate::web) $name: &'static str,)* }
-        const ENGLISH: Words = Words { lang: "en", $($name: $english,)* };
-        const PORTUGUESE: Words = Words { lang: "pt", $($name: $portuguese,)* };
+    ($($name:ident: $english:expr, $portuguese:expr;)*) => {
+        /// Texts of the pages.
+        pub(in crate::web) struct Words {
+            pub(in crate::web) lang: &'static str,
+            /// Query string that keeps a chosen language: alone, and appended to another query.
+            pub(in crate::web) keep: &'static str,
+            pub(in crate::web) keep_more: &'static str,
+            months: [&'static str; 12],
+            day_and_month: &'static str,
+            $(pub(in crate::web) $name: &'static str,)*
+        }
+        const ENGLISH: Words = Words {
+            lang: "en", keep: "", keep_more: "", months: ENGLISH_MONTHS, day_and_month: " ", $($name: $english,)*
+        };
+        const PORTUGUESE: Words = Words {
+            lang: "pt", keep: "", keep_more: "", months: PORTUGUESE_MONTHS, day_and_month: " de ", $($name: $portuguese,)*
+        };
     };
 }
 
+const ENGLISH_MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const PORTUGUESE_MONTHS: [&str; 12] = [
+    "janeiro",
+    "fevereiro",
+    "março",
+    "abril",
+    "maio",
+    "junho",
+    "julho",
+    "agosto",
+    "setembro",
+    "outubro",
+    "novembro",
+    "dezembro",
+];
+
+// In Portuguese an Archive is an "acervo": "Arquivo", the standard's word, is also a file.
 words! {
-    archive: "Archive", "Arquivo";
+    archive: "Archive", "Acervo";
     skip: "Skip to the content", "Ir para o conteúdo";
     next: "Next items", "Próximos itens";
     other_name: "Português", "English";
@@ -28,27 +98,33 @@ words! {
     identifier: "Identifier", "Identificador";
     aliases: "Also known as", "Também conhecido como";
     state: "State", "Estado";
+    original: "Original", "Original";
+    copy: "Copy", "Cópia";
+    removed_state: "Removed", "Removido";
     version: "Version", "Versão";
     language: "Language", "Idioma";
     created: "Deposited", "Depositado";
     updated: "Updated", "Atualizado";
     access: "Access", "Acesso";
+    open_to_all: "open to everybody", "aberto a todos";
+    some_networks: "some networks only", "só em algumas redes";
+    closed_until: "closed until", "fechado até";
     translation_of: "Translation of", "Tradução de";
     next_edition_of: "Next edition of", "Próxima edição de";
     metadata: "Metadata", "Metadados";
     metadata_of: "Metadata of", "Metadados de";
     element: "Element", "Elemento";
     value: "Value", "Valor";
-    files: "Files", "Arquivos";
+    files: "Files", "Conteúdo";
     file: "File", "Arquivo";
     size: "Bytes", "Bytes";
     kind: "Type", "Tipo";
     open_it: "Open", "Abrir";
     behind: "This copy is behind. There is a later version, of number",
-        "Esta cópia está desatualizada. Há uma versão posterior, de número";
+        "Esta cópia está atrás. Há uma versão posterior, de número";
     leads_to: "Leads to", "Leva a";
     leaving: "This item is elsewhere", "Este item está em outro lugar";
-    leaving_host: "The link leaves this Archive. It leads to", "O link sai deste Arquivo. Ele leva a";
+    leaving_host: "The link leaves this Archive. It leads to", "O link sai deste acervo. Ele leva a";
     data_updated: "Data updated", "Dados atualizados";
     metadata_updated: "Metadata updated", "Metadados atualizados";
     all_files: "All files", "Todos os arquivos";
@@ -58,9 +134,123 @@ words! {
     removed: "This item was removed", "Este item foi removido";
     removed_at: "Removed", "Removido em";
     removed_by: "By", "Por";
+    operator: "operator", "operador";
     reason: "Reason", "Motivo";
     error: "Error", "Erro";
-    home: "What this Archive holds", "O que este Arquivo contém";
-    service: "Archive service", "Serviço do Arquivo";
+    error_unread: "This address cannot be read", "Este endereço não pode ser lido";
+    error_closed: "Closed", "Fechado";
+    error_not_found: "Not found", "Não encontrado";
+    error_too_many: "Too many requests", "Pedidos demais";
+    error_busy: "Try again", "Tente de novo";
+    home: "What this Archive holds", "O que este acervo contém";
+    service: "Archive service", "Serviço do acervo (Arquivo, na norma)";
     api: "API", "API";
+}
+
+impl Words {
+    /// The name of an item's state.
+    pub(super) fn state_name(&self, state: State) -> &'static str {
+        match state {
+            State::Original => self.original,
+            State::Copy => self.copy,
+            State::Deleted => self.removed_state,
+        }
+    }
+
+    /// Describes who may read the files of an item.
+    pub(super) fn access_rule(&self, access: &AccessRule) -> String {
+        match access {
+            AccessRule::Public => self.open_to_all.to_owned(),
+            AccessRule::Ip(_) => {
+                let rule = access.to_string();
+                format!("{}: {}", self.some_networks, rule.trim_start_matches("ip:").replace(',', ", "))
+            }
+            AccessRule::Until(day) => format!("{} {}", self.closed_until, self.time(&day.to_string())),
+        }
+    }
+
+    /// Formats a date, or a time in UTC, for people; anything else is returned unchanged.
+    pub(in crate::web) fn time(&self, written: &str) -> String {
+        self.read_time(written).unwrap_or_else(|| written.to_owned())
+    }
+
+    fn read_time(&self, written: &str) -> Option<String> {
+        let (day, time) = written.split_at_checked(10)?;
+        let mut parts = day.split('-').map(|part| part.parse::<usize>().ok());
+        let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+        let month = self.months.get(month.checked_sub(1)?)?;
+        let day = format!("{day}{between}{month}{between}{year}", between = self.day_and_month);
+        match time {
+            "" => Some(day),
+            _ => Some(format!("{day}, {} UTC", time.strip_prefix('T')?.strip_suffix('Z')?)),
+        }
+    }
+
+    /// The name of an actor.
+    pub(in crate::web) fn who<'a>(&self, by: &'a str) -> &'a str {
+        if by == LOCAL_OPERATOR { self.operator } else { by }
+    }
+
+    /// The name of a Dublin Core element.
+    pub(super) fn element_name(&self, element: Element) -> &'static str {
+        if self.lang == "en" {
+            return element.name();
+        }
+        match element {
+            Element::Title => "título",
+            Element::Creator => "autor",
+            Element::Subject => "assunto",
+            Element::Description => "descrição",
+            Element::Publisher => "editora",
+            Element::Contributor => "colaborador",
+            Element::Date => "data",
+            Element::Type => "tipo",
+            Element::Format => "formato",
+            Element::Identifier => "identificador",
+            Element::Source => "fonte",
+            Element::Language => "idioma",
+            Element::Relation => "relação",
+            Element::Coverage => "cobertura",
+            Element::Rights => "direitos",
+        }
+    }
+
+    /// The heading of an error page.
+    pub(super) fn error_title(&self, status: StatusCode) -> &'static str {
+        match status {
+            StatusCode::BAD_REQUEST => self.error_unread,
+            StatusCode::FORBIDDEN => self.error_closed,
+            StatusCode::NOT_FOUND => self.error_not_found,
+            StatusCode::TOO_MANY_REQUESTS => self.error_too_many,
+            StatusCode::SERVICE_UNAVAILABLE => self.error_busy,
+            _ => self.error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_rules_are_told_as_people_write_them() {
+        assert_eq!(ENGLISH.time("2009-09-09T17:46:05Z"), "9 September 2009, 17:46:05 UTC");
+        assert_eq!(PORTUGUESE.time("2009-09-09"), "9 de setembro de 2009");
+        for other in ["", "2009", "2009-13-01", "2009-00-01", "not a time at all", "áááááááááá"] {
+            assert_eq!(PORTUGUESE.time(other), other);
+        }
+        let rule = |text: &str| PORTUGUESE.access_rule(&text.parse().unwrap());
+        assert_eq!(rule("public"), "aberto a todos");
+        assert_eq!(rule("until:2030-01-31"), "fechado até 31 de janeiro de 2030");
+        assert_eq!(rule("ip:192.0.2.0/24,2001:db8::7"), "só em algumas redes: 192.0.2.0/24, 2001:db8::7");
+    }
+
+    /// "Arquivo" would mean both.
+    #[test]
+    fn an_archive_and_a_file_have_different_names() {
+        assert_ne!(PORTUGUESE.archive, PORTUGUESE.file);
+        for text in [PORTUGUESE.home, PORTUGUESE.leaving_host] {
+            assert!(!text.contains("Arquivo"), "{text}");
+        }
+    }
 }

@@ -11,12 +11,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ibi_archive::archive;
-use ibi_archive::holders::fetch::{FetchError, fetch};
-use ibi_archive::holders::held::Held;
-use ibi_archive::holders::peer::{Peer, PeerError};
-use ibi_archive::holders::repair::{self, Asked};
 use ibi_archive::keep::State;
+use ibi_archive::opening;
+use ibi_archive::replica::object_description::ObjectDescription;
+use ibi_archive::replication::fetch::{FetchError, fetch_object};
+use ibi_archive::replication::peer::{PeerArchive, PeerError};
+use ibi_archive::replication::repair::{self, PeerCandidate};
 use ibi_store::digests::sha512;
 
 use super::{LARGE, deposited, fetched, listen, named, noise, object, peer, serve, two_versions};
@@ -25,7 +25,7 @@ use crate::ours::{Ours, titled};
 /// What an honest Archive said, to be twisted.
 struct Honest {
     label: String,
-    held: Held,
+    held: ObjectDescription,
     large: (String, String),
     _ours: Ours,
 }
@@ -34,13 +34,16 @@ async fn honest() -> Honest {
     let ours = Ours::new();
     let label = two_versions(&ours);
     let peer = peer(&serve(&ours).await, None);
-    let held = peer.held(&label).await.unwrap();
+    let held = peer.describe_object(&label).await.unwrap();
     let (got, _) = fetched(&peer, &label, &ours.path("honest")).await.unwrap();
     Honest { label, held, large: named(&got, "large.bin"), _ours: ours }
 }
 
 /// A peer that says this of the object, and answers for files so.
-async fn liar(held: Held, file: impl Fn(&Request) -> Response + Clone + Send + Sync + 'static) -> Peer {
+async fn liar(
+    held: ObjectDescription,
+    file: impl Fn(&Request) -> Response + Clone + Send + Sync + 'static,
+) -> PeerArchive {
     let answer = move |request: Request| {
         let is_object = request.uri().path().ends_with("/object");
         let answer = if is_object { axum::Json(&held).into_response() } else { file(&request) };
@@ -102,12 +105,12 @@ async fn an_answer_without_end_is_cut_off() {
     let lying = liar(held.clone(), |_| Body::new(Endless).into_response()).await;
     let error = fetched(&lying, &label, &ours.path("one")).await.unwrap_err();
     assert!(matches!(&error, FetchError::TooLong { most, .. } if *most == LARGE as u64 + 7), "{error}");
-    let bare = Held { files: BTreeMap::new(), ..held };
+    let bare = ObjectDescription { files: BTreeMap::new(), ..held };
     let lying = liar(bare, |_| Body::new(Endless).into_response()).await;
     let error = fetched(&lying, &label, &ours.path("two")).await.unwrap_err();
     assert!(matches!(&error, FetchError::TooLong { .. }), "{error}");
     let endless = peer(&listen(Router::new().fallback(|| async { Body::new(Endless) })).await, None);
-    assert!(matches!(endless.held(&label).await, Err(PeerError::TooLong { .. })));
+    assert!(matches!(endless.describe_object(&label).await, Err(PeerError::TooLong { .. })));
 }
 
 /// Threat S5: an audit reads the bytes of others, and believes none of them.
@@ -115,16 +118,17 @@ async fn an_answer_without_end_is_cut_off() {
 async fn other_bytes_than_the_inventory_promises_are_damage() {
     let Honest { label, held, large: (path, _), _ours: ours } = honest().await;
     let archive = "other.test/o/2026/01.01.00.00".to_owned();
-    let held = Held { archive, state: State::Copy, ..held };
-    let here = Mutex::new(archive::open_to_read(&ours.data()).unwrap().0);
-    let audited = async |lying: Peer| {
-        let asked = vec![Asked::from(lying)];
-        let compared = repair::compare(&here, &ours.data(), &label, asked, None, false, &|_| ()).await;
+    let held = ObjectDescription { archive, state: State::Copy, ..held };
+    let here = Mutex::new(opening::open_to_read(&ours.data()).unwrap().0);
+    let audited = async |lying: PeerArchive| {
+        let asked = vec![PeerCandidate::from(lying)];
+        let compared =
+            repair::compare_with_peers(&here, &ours.data(), &label, asked, None, false, &|_| ()).await;
         let report = compared.unwrap().report;
         let other = report.holders.into_iter().next().unwrap();
         (other.equal, other.damaged, other.unread, report.alarms.len())
     };
-    let root = held.file("inventory.json").unwrap();
+    let root = held.embedded_file("inventory.json").unwrap();
     let lying = async |file: fn() -> Response| {
         let (held, root) = (held.clone(), root.clone());
         let answer = move |request: &Request| match request.uri().path().ends_with("inventory.json") {
@@ -160,12 +164,12 @@ async fn inventories_and_descriptions_that_lie_are_not_believed() {
     let place = ours.path("lied");
     let twisted = |path: &str, from: &str, to: &str| {
         let mut held = held.clone();
-        let text = String::from_utf8(held.file(path).unwrap()).unwrap();
+        let text = String::from_utf8(held.embedded_file(path).unwrap()).unwrap();
         assert!(text.contains(from), "{text}");
         held.files.insert(path.to_owned(), STANDARD.encode(text.replacen(from, to, 1)));
         held
     };
-    let refused = async |held: Held| {
+    let refused = async |held: ObjectDescription| {
         let lying = liar(held, not_here).await;
         fetched(&lying, &label, &place).await.unwrap_err()
     };
@@ -180,18 +184,19 @@ async fn inventories_and_descriptions_that_lie_are_not_believed() {
     let error = fetched(&lying, "dpi.inpe.br/banon/1998/08.02.08.56", &place).await.unwrap_err();
     assert!(matches!(&error, FetchError::Description { .. }), "{error}");
     for bad in [
-        Held { format: 2, ..held.clone() },
-        Held { version: 0, ..held.clone() },
-        Held { version: 200_000, ..held.clone() },
-        Held { inventory: "x".to_owned(), ..held.clone() },
-        Held { path: "../../etc".to_owned(), ..held.clone() },
+        ObjectDescription { format: 2, ..held.clone() },
+        ObjectDescription { version: 0, ..held.clone() },
+        ObjectDescription { version: 200_000, ..held.clone() },
+        ObjectDescription { inventory: "x".to_owned(), ..held.clone() },
+        ObjectDescription { path: "../../etc".to_owned(), ..held.clone() },
     ] {
         let error = refused(bad).await;
         assert!(matches!(&error, FetchError::Peer(PeerError::NotAnArchive { .. })), "{error}");
     }
 }
 
-/// All digests are right, but for those of the blocks: taken as it is, the file could never be read here.
+/// All digests are right, but for those of the blocks: taken as it is, the file could never be read
+/// here.
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_that_are_described_wrongly_are_noticed() {
     let ours = Ours::new();
@@ -199,8 +204,9 @@ async fn blocks_that_are_described_wrongly_are_noticed() {
     let label = deposited(&ours, &mut archive, titled("x"));
     drop(archive);
     let at = serve(&ours).await;
-    let mut held = peer(&at, None).held(&label).await.unwrap();
-    let text = |held: &Held, path: &str| String::from_utf8(held.file(path).unwrap()).unwrap();
+    let mut held = peer(&at, None).describe_object(&label).await.unwrap();
+    let text =
+        |held: &ObjectDescription, path: &str| String::from_utf8(held.embedded_file(path).unwrap()).unwrap();
     let description = text(&held, "v1/content/item.json");
     let digest = sha512(description.as_bytes());
     let blocks = |digit: &str| format!("\"blocks\": \"{digit}");
@@ -219,13 +225,13 @@ async fn blocks_that_are_described_wrongly_are_noticed() {
     let error = fetched(&lying, &label, &place).await.unwrap_err();
     assert!(matches!(&error, FetchError::Description { .. }), "{error}");
     assert!(error.to_string().contains("other blocks"), "{error}");
-    let held = lying.held(&label).await.unwrap();
+    let held = lying.describe_object(&label).await.unwrap();
     let here = object(&ours, &held);
     let have = |asked: &str| {
         let bytes = ["large.bin", "empty", "a b%25.txt"].map(|name| here.join("v1/content/doc").join(name));
         bytes.into_iter().find(|path| fs::read(path).is_ok_and(|bytes| sha512(&bytes) == asked))
     };
-    let error = fetch(&lying, &label, &held, &have, &place, &|_| ()).await.unwrap_err();
+    let error = fetch_object(&lying, &label, &held, &have, &place, &|_| ()).await.unwrap_err();
     assert!(matches!(&error, FetchError::Description { .. }), "{error}");
 }
 
@@ -236,18 +242,21 @@ async fn who_answers_something_else_is_told_apart() {
         let status = StatusCode::from_u16(status).unwrap();
         let kind = [(header::CONTENT_TYPE, "application/problem+json"), (header::LOCATION, "/elsewhere")];
         let answer = move || async move { (status, kind, body) };
-        peer(&listen(Router::new().fallback(answer)).await, None).held(label).await.unwrap_err()
+        peer(&listen(Router::new().fallback(answer)).await, None).describe_object(label).await.unwrap_err()
     };
     assert!(matches!(at(200, "<html>").await, PeerError::NotAnArchive { .. }));
     assert!(matches!(at(200, "{}").await, PeerError::NotAnArchive { .. }));
     assert!(matches!(at(404, "<html>").await, PeerError::NotAnArchive { .. }));
     assert!(matches!(at(302, "{}").await, PeerError::NotAnArchive { .. }));
     let problem = r#"{"type":"urn:ibi:problem:x","title":"x","status":404,"detail":"so it is"}"#;
-    assert!(matches!(at(404, problem).await, PeerError::Unknown { detail, .. } if detail == "so it is"));
+    // Of its words, only the title: who answers may be anybody.
+    assert!(matches!(at(404, problem).await, PeerError::Unknown { detail, .. } if detail == "x"));
+    let stranger = r#"{"type":"about:blank","title":"x","status":404,"detail":"so it is"}"#;
+    assert!(matches!(at(404, stranger).await, PeerError::NotAnArchive { .. }));
     assert!(matches!(at(410, problem).await, PeerError::Gone { .. }));
     assert!(matches!(at(401, problem).await, PeerError::NeedsToken { .. }));
     assert!(matches!(at(409, problem).await, PeerError::Refused { status: 409, .. }));
-    let nobody = peer("http://127.0.0.1:1", None).held(label).await.unwrap_err();
+    let nobody = peer("http://127.0.0.1:1", None).describe_object(label).await.unwrap_err();
     assert!(matches!(nobody, PeerError::Silent { .. }), "{nobody}");
     assert!(nobody.to_string().contains("http://127.0.0.1:1 does not answer"), "{nobody}");
 }

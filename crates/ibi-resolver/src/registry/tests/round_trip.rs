@@ -1,4 +1,4 @@
-//! What is exported is imported as it was.
+//! An export is imported unchanged.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn a_row() -> impl Strategy<Value = ArchiveRow> {
                 registered,
                 changed,
                 email,
-                ..rows::new(&service, 0)
+                ..rows::new_row(&service, 0)
             }
         },
     )

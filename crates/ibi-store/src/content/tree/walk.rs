@@ -1,4 +1,4 @@
-//! Walks over folders.
+//! Directory walks.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,36 +9,36 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use sha2::{Digest as _, Sha512};
 
-use crate::KeepError;
-use crate::content::Inventoried;
-use crate::ocfl::{INVENTORY, OBJECT_DECLARATION};
+use crate::StorageError;
+use crate::content::OcflObjectDigest;
+use crate::ocfl::{INVENTORY_FILE, OBJECT_DECLARATION};
 
-/// The objects of a tree, in order of their paths, holding in memory one list of names for each level.
-pub(super) struct Walk {
-    /// From the root to where it stands.
-    levels: Vec<Level>,
-    /// An inventory, as it is read.
+/// The objects of a tree, by path. Keeps one list of names per level in memory.
+pub(super) struct OcflTreeWalk {
+    /// From the root to the current folder.
+    levels: Vec<WalkLevel>,
+    /// Buffer for reading an inventory.
     bytes: Vec<u8>,
 }
 
 /// A folder that is not an object.
-struct Level {
+struct WalkLevel {
     path: PathBuf,
-    /// The path below the root, with a slash at its end.
+    /// The path below the root, with a trailing slash.
     within: String,
-    /// Open, so that what lies in it is found without going all the way from the root again.
+    /// Kept open, so that its entries are opened relative to it and not from the root again.
     folder: File,
-    /// Folders in it that are still to be looked at, the next one last.
+    /// Subfolders not yet visited, the next one last.
     left: Vec<OsString>,
 }
 
-impl Level {
-    fn open(path: PathBuf, within: String) -> Result<Self, KeepError> {
-        let folder = File::open(&path).map_err(KeepError::io("read", &path))?;
+impl WalkLevel {
+    fn open(path: PathBuf, within: String) -> Result<Self, StorageError> {
+        let folder = File::open(&path).map_err(StorageError::io("read", &path))?;
         let mut left = Vec::new();
-        for entry in fs::read_dir(&path).map_err(KeepError::io("read", &path))? {
-            let entry = entry.map_err(KeepError::io("read", &path))?;
-            if entry.file_type().map_err(KeepError::io("read", &path))?.is_dir() {
+        for entry in fs::read_dir(&path).map_err(StorageError::io("read", &path))? {
+            let entry = entry.map_err(StorageError::io("read", &path))?;
+            if entry.file_type().map_err(StorageError::io("read", &path))?.is_dir() {
                 left.push(entry.file_name());
             }
         }
@@ -51,11 +51,11 @@ impl Level {
         rustix::fs::statat(&self.folder, declaration, AtFlags::empty()).is_ok()
     }
 
-    /// Reads the inventory of an object in it; nothing if there is none.
-    fn inventory(&self, name: &OsString, bytes: &mut Vec<u8>) -> Result<Option<usize>, KeepError> {
-        let inventory = Path::new(name).join(INVENTORY);
+    /// Reads the inventory of an object in this folder; `None` if there is none.
+    fn inventory(&self, name: &OsString, bytes: &mut Vec<u8>) -> Result<Option<usize>, StorageError> {
+        let inventory = Path::new(name).join(INVENTORY_FILE);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let failed = || KeepError::io("read", &self.path.join(&inventory));
+        let failed = || StorageError::io("read", &self.path.join(&inventory));
         let mut file = match rustix::fs::openat(&self.folder, &inventory, flags, Mode::empty()) {
             Ok(file) => File::from(file),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
@@ -69,7 +69,8 @@ impl Level {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(failed()(error)),
             }
-            // A file that does not fill what is offered has ended; were there more, its digest would be another one.
+            // A read that does not fill the buffer is taken as the end of the file. If there were
+            // more, the digest would not match.
             if filled < bytes.len() {
                 return Ok(Some(filled));
             }
@@ -78,14 +79,14 @@ impl Level {
     }
 }
 
-impl Walk {
-    pub(super) fn new(root: &Path) -> Result<Self, KeepError> {
-        Ok(Self { levels: vec![Level::open(root.to_owned(), String::new())?], bytes: vec![0; 1 << 14] })
+impl OcflTreeWalk {
+    pub(super) fn new(root: &Path) -> Result<Self, StorageError> {
+        Ok(Self { levels: vec![WalkLevel::open(root.to_owned(), String::new())?], bytes: vec![0; 1 << 14] })
     }
 
-    /// The next object, with the digest of its inventory as it lies there, whatever its sidecar says.
-    pub(super) fn inventoried(&mut self) -> Option<Result<Inventoried, KeepError>> {
-        let (path, name) = match self.step()? {
+    /// The next object, with the digest of its inventory as found, whatever its sidecar says.
+    pub(super) fn next_with_digest(&mut self) -> Option<Result<OcflObjectDigest, StorageError>> {
+        let (path, name) = match self.next_object()? {
             Ok(object) => object,
             Err(error) => return Some(Err(error)),
         };
@@ -94,11 +95,11 @@ impl Walk {
             let digest = Sha512::digest(&self.bytes[..read?]);
             digest.first_chunk().copied()
         });
-        Some(digest.map(|digest| Inventoried { path: path.into(), digest }))
+        Some(digest.map(|digest| OcflObjectDigest { path: path.into(), digest }))
     }
 
-    /// The next object, by its path and its name in the last of the levels.
-    fn step(&mut self) -> Option<Result<(String, OsString), KeepError>> {
+    /// The next object, as its path and its name in the last level.
+    fn next_object(&mut self) -> Option<Result<(String, OsString), StorageError>> {
         loop {
             let level = self.levels.last_mut()?;
             let Some(name) = level.left.pop() else {
@@ -106,11 +107,11 @@ impl Walk {
                 continue;
             };
             let within = format!("{}{}", level.within, name.to_string_lossy());
-            // Asking is cheaper than listing: most folders at the bottom are objects.
+            // A check is cheaper than a listing: most folders at the bottom are objects.
             if level.is_object(&name) {
                 return Some(Ok((within, name)));
             }
-            match Level::open(level.path.join(&name), within + "/") {
+            match WalkLevel::open(level.path.join(&name), within + "/") {
                 Ok(level) => self.levels.push(level),
                 Err(error) => return Some(Err(error)),
             }
@@ -118,28 +119,28 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
-    type Item = Result<String, KeepError>;
+impl Iterator for OcflTreeWalk {
+    type Item = Result<String, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.step().map(|object| object.map(|(path, _)| path))
+        self.next_object().map(|object| object.map(|(path, _)| path))
     }
 }
 
-fn entries(folder: &Path) -> Result<Vec<(PathBuf, fs::FileType)>, KeepError> {
-    let failed = || KeepError::io("read", folder);
+fn entries(folder: &Path) -> Result<Vec<(PathBuf, fs::FileType)>, StorageError> {
+    let failed = || StorageError::io("read", folder);
     fs::read_dir(folder)
         .map_err(failed())?
         .map(|entry| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))).map_err(failed()))
         .collect()
 }
 
-/// Adds a folder and all within it.
-pub(super) fn everything(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), KeepError> {
+/// Adds a folder and everything in it.
+pub(super) fn collect_paths(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), StorageError> {
     paths.push(folder.to_owned());
     for (path, kind) in entries(folder)? {
         if kind.is_dir() {
-            everything(&path, paths)?;
+            collect_paths(&path, paths)?;
         } else {
             paths.push(path);
         }
@@ -147,8 +148,8 @@ pub(super) fn everything(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), 
     Ok(())
 }
 
-/// The files within a folder, by their paths in it, in order.
-pub(super) fn files(folder: &Path) -> Result<Vec<String>, KeepError> {
+/// The files in a folder, as sorted relative paths.
+pub(super) fn list_files(folder: &Path) -> Result<Vec<String>, StorageError> {
     let (mut left, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(within) = left.pop() {
         for (path, kind) in entries(&within)? {
@@ -163,11 +164,11 @@ pub(super) fn files(folder: &Path) -> Result<Vec<String>, KeepError> {
     Ok(files)
 }
 
-/// How many bytes a file, or all files in a folder, have.
-pub(super) fn bytes(path: &Path) -> Result<u64, KeepError> {
-    let metadata = path.symlink_metadata().map_err(KeepError::io("look at", path))?;
+/// The size in bytes of a file, or of all files in a folder.
+pub(super) fn total_bytes(path: &Path) -> Result<u64, StorageError> {
+    let metadata = path.symlink_metadata().map_err(StorageError::io("inspect", path))?;
     if !metadata.is_dir() {
         return Ok(metadata.len());
     }
-    entries(path)?.iter().try_fold(0, |sum, (path, _)| Ok(sum + bytes(path)?))
+    entries(path)?.iter().try_fold(0, |sum, (path, _)| Ok(sum + total_bytes(path)?))
 }

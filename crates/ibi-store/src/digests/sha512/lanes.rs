@@ -1,29 +1,33 @@
-//! The rounds of SHA-512 (FIPS 180-4, 6.4) for four inputs at once, each in its lane of the processor's vectors.
+//! The rounds of SHA-512 (FIPS 180-4, 6.4) for four inputs in parallel, one per SIMD lane.
 
-use super::State;
+use super::Sha512State;
 
-/// Inputs that are hashed at once.
+/// Number of inputs hashed in parallel.
 pub(in crate::digests) const LANES: usize = 4;
 
-/// Whether that is faster here than one after the other.
-pub(super) fn are_fast() -> bool {
+/// Whether that is faster on this CPU than hashing sequentially.
+pub(super) fn is_simd_available() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return pulp::x86::V3::try_new().is_some();
+    return fearless_simd::Level::new().as_avx2().is_some();
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
 
-/// Goes on with four states. The inputs are equally long, and whole pieces.
-pub(super) fn compress(states: &mut [State; LANES], inputs: [&[u8]; LANES]) {
+/// Advances four states. The inputs have equal length and consist of whole blocks.
+pub(super) fn compress(states: &mut [Sha512State; LANES], inputs: [&[u8]; LANES]) {
     let pieces = inputs.map(|input| input.as_chunks().0);
-    // The same, built for processors that turn a word in one instruction, and join three in one (AVX-512).
     #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V4::try_new() {
-        return simd.vectorize(avx2::Four { simd: *simd, states, pieces });
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
-        return simd.vectorize(avx2::Four { simd, states, pieces });
+    {
+        use fearless_simd::Level;
+        let level = Level::new();
+        // The same code, compiled for CPUs that rotate a word, and combine three, in one
+        // instruction (AVX-512).
+        if let Some(simd) = level.as_avx512() {
+            return vectors::compress_lanes(simd, states, pieces);
+        }
+        if let Some(simd) = level.as_avx2() {
+            return vectors::compress_lanes(simd, states, pieces);
+        }
     }
     for (state, pieces) in states.iter_mut().zip(pieces) {
         sha2::block_api::compress512(state, pieces);
@@ -31,91 +35,87 @@ pub(super) fn compress(states: &mut [State; LANES], inputs: [&[u8]; LANES]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use std::arch::x86_64::__m256i as Words;
+mod vectors {
+    use fearless_simd::{Simd, SimdBase as _, u64x4};
 
-    use pulp::bytemuck::cast;
-    use pulp::x86::V3;
+    use super::{LANES, Sha512State};
+    use crate::digests::sha512::SHA512_BLOCK_BYTES;
 
-    use super::{LANES, State};
-    use crate::digests::sha512::PIECE;
-
-    /// All that is needed for four inputs. The processor can do it: nobody else has a [`V3`].
-    pub(super) struct Four<'a> {
-        pub(super) simd: V3,
-        pub(super) states: &'a mut [State; LANES],
-        pub(super) pieces: [&'a [[u8; PIECE]]; LANES],
-    }
-
-    impl pulp::NullaryFnOnce for Four<'_> {
-        type Output = ();
-
-        #[inline(always)]
-        fn call(self) {
-            let Self { simd, states, pieces: [one, two, three, four] } = self;
-            let mut state: [Words; 8] = std::array::from_fn(|word| {
-                cast(std::array::from_fn::<u64, LANES, _>(|lane| states[lane][word]))
-            });
-            for (((one, two), three), four) in one.iter().zip(two).zip(three).zip(four) {
-                piece(simd, &mut state, [one, two, three, four]);
-            }
-            for (word, all) in state.into_iter().enumerate() {
-                let all: [u64; LANES] = cast(all);
-                (0..LANES).for_each(|lane| states[lane][word] = all[lane]);
-            }
-        }
-    }
-
-    /// One piece of each input.
-    #[inline(always)]
-    fn piece(simd: V3, state: &mut [Words; 8], pieces: [&[u8; PIECE]; LANES]) {
-        let (add, xor, and) = (
-            |a, b| simd.avx2._mm256_add_epi64(a, b),
-            |a, b| simd.avx2._mm256_xor_si256(a, b),
-            |a, b| simd.avx2._mm256_and_si256(a, b),
+    /// All blocks of four inputs. The CPU supports it: an `S` exists only after detection.
+    pub(super) fn compress_lanes<S: Simd>(
+        simd: S,
+        states: &mut [Sha512State; LANES],
+        pieces: [&[[u8; SHA512_BLOCK_BYTES]]; LANES],
+    ) {
+        simd.vectorize(
+            #[inline(always)]
+            || {
+                let [one, two, three, four] = pieces;
+                let mut state = [u64x4::splat(simd, 0); 8];
+                for (word, all) in state.iter_mut().enumerate() {
+                    *all = u64x4::from_slice(simd, &gather_lanes(|lane| states[lane][word]));
+                }
+                for (((one, two), three), four) in one.iter().zip(two).zip(three).zip(four) {
+                    compress_block(simd, &mut state, [one, two, three, four]);
+                }
+                for (word, all) in state.into_iter().enumerate() {
+                    let mut words = [0; LANES];
+                    all.store_slice(&mut words);
+                    (0..LANES).for_each(|lane| states[lane][word] = words[lane]);
+                }
+            },
         );
-        macro_rules! right {
-            ($by:literal, $word:expr) => {
-                simd.avx2._mm256_srli_epi64::<$by>($word)
-            };
-        }
-        macro_rules! turned {
-            ($by:literal, $word:expr) => {
-                simd.avx2
-                    ._mm256_or_si256(right!($by, $word), simd.avx2._mm256_slli_epi64::<{ 64 - $by }>($word))
-            };
-        }
-        let word = |piece: &[u8; PIECE], number: usize| u64::from_be_bytes(piece.as_chunks().0[number]);
+    }
+
+    #[inline(always)]
+    fn gather_lanes(word: impl Fn(usize) -> u64) -> [u64; LANES] {
+        [word(0), word(1), word(2), word(3)]
+    }
+
+    #[inline(always)]
+    fn rotate_right<S: Simd, const BY: u32>(word: u64x4<S>) -> u64x4<S> {
+        (word >> BY) | (word << (64 - BY))
+    }
+
+    /// One block of each input.
+    #[inline(always)]
+    fn compress_block<S: Simd>(
+        simd: S,
+        state: &mut [u64x4<S>; 8],
+        pieces: [&[u8; SHA512_BLOCK_BYTES]; LANES],
+    ) {
         // The last sixteen words of the schedule.
-        let mut schedule: [Words; 16] =
-            std::array::from_fn(|number| cast(pieces.map(|piece| word(piece, number))));
+        let mut schedule = [u64x4::splat(simd, 0); 16];
+        for (number, all) in schedule.iter_mut().enumerate() {
+            let word = |lane: usize| u64::from_be_bytes(pieces[lane].as_chunks().0[number]);
+            *all = u64x4::from_slice(simd, &gather_lanes(word));
+        }
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
-        for begun in (0..K.len()).step_by(16) {
+        for begun in (0..ROUND_CONSTANTS.len()).step_by(16) {
             for i in 0..16 {
                 if begun > 0 {
                     let (late, early) = (schedule[(i + 1) & 15], schedule[(i + 14) & 15]);
-                    let sigma0 = xor(xor(turned!(1, late), turned!(8, late)), right!(7, late));
-                    let sigma1 = xor(xor(turned!(19, early), turned!(61, early)), right!(6, early));
-                    schedule[i] = add(add(schedule[i], sigma0), add(schedule[(i + 9) & 15], sigma1));
+                    let sigma0 = rotate_right::<S, 1>(late) ^ rotate_right::<S, 8>(late) ^ (late >> 7);
+                    let sigma1 = rotate_right::<S, 19>(early) ^ rotate_right::<S, 61>(early) ^ (early >> 6);
+                    schedule[i] = schedule[i] + sigma0 + (schedule[(i + 9) & 15] + sigma1);
                 }
-                let sum1 = xor(xor(turned!(14, e), turned!(18, e)), turned!(41, e));
-                let choice = xor(g, and(e, xor(f, g)));
-                let constant: Words = cast([K[begun + i]; LANES]);
-                let first = add(add(add(h, sum1), add(choice, constant)), schedule[i]);
-                let sum0 = xor(xor(turned!(28, a), turned!(34, a)), turned!(39, a));
-                let majority = xor(and(xor(a, b), xor(b, c)), b);
-                (h, g, f, e) = (g, f, e, add(d, first));
-                (d, c, b, a) = (c, b, a, add(first, add(sum0, majority)));
+                let sum1 = rotate_right::<S, 14>(e) ^ rotate_right::<S, 18>(e) ^ rotate_right::<S, 41>(e);
+                let choice = g ^ (e & (f ^ g));
+                let first = h + sum1 + (choice + ROUND_CONSTANTS[begun + i]) + schedule[i];
+                let sum0 = rotate_right::<S, 28>(a) ^ rotate_right::<S, 34>(a) ^ rotate_right::<S, 39>(a);
+                let majority = ((a ^ b) & (b ^ c)) ^ b;
+                (h, g, f, e) = (g, f, e, d + first);
+                (d, c, b, a) = (c, b, a, first + (sum0 + majority));
             }
         }
         for (word, more) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
-            *word = add(*word, more);
+            *word += more;
         }
     }
 
     /// FIPS 180-4, 4.2.3.
     #[rustfmt::skip]
-    const K: [u64; 80] = [
+    const ROUND_CONSTANTS: [u64; 80] = [
         0x428a_2f98_d728_ae22, 0x7137_4491_23ef_65cd, 0xb5c0_fbcf_ec4d_3b2f, 0xe9b5_dba5_8189_dbbc,
         0x3956_c25b_f348_b538, 0x59f1_11f1_b605_d019, 0x923f_82a4_af19_4f9b, 0xab1c_5ed5_da6d_8118,
         0xd807_aa98_a303_0242, 0x1283_5b01_4570_6fbe, 0x2431_85be_4ee4_b28c, 0x550c_7dc3_d5ff_b4e2,

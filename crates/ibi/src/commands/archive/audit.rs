@@ -2,18 +2,20 @@
 
 use std::sync::Mutex;
 
-use ibi_archive::audit::{Finding, Options, Wrong};
-use ibi_archive::holders::repair::{self, Asked};
-use ibi_archive::holders::resolver;
+use ibi_archive::audit::{AuditFinding, AuditOptions, FixityFault};
+use ibi_archive::replication::repair::{self, PeerCandidate};
+use ibi_archive::replication::resolver;
 use serde::Serialize;
 
-use crate::cli::archive::Audit;
-use crate::commands::archive::{counter, holders, open, open_to_read, orphans, who};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::cli::archive::AuditArgs;
+use crate::commands::archive::{
+    open, open_to_read, operator_of, orphans, peers, pluralize, progress_counter,
+};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
 #[derive(Serialize)]
-struct Audited<'a> {
+struct AuditOutput<'a> {
     started: &'a str,
     finished: Option<&'a str>,
     items: u64,
@@ -23,10 +25,11 @@ struct Audited<'a> {
     changed: usize,
     unreadable: usize,
     unexpected: usize,
-    findings: &'a [Finding],
+    findings: &'a [AuditFinding],
 }
 
-pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
+pub(crate) fn run(command: &AuditArgs) -> Result<CommandOutcome, CommandError> {
+    command.peer_args.outgoing.apply()?;
     if let Some(label) = command
         .ibi
         .as_ref()
@@ -38,9 +41,9 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
         return orphans::run(command, resolver);
     }
     let holdings = open_to_read(&command.data.folder()?)?;
-    let progress = counter("bytes checked");
-    // Without --json, standard output tells them at the end.
-    let tell = |finding: &Finding| {
+    let progress = progress_counter("bytes checked");
+    // Without --json, findings are printed on standard output at the end.
+    let tell = |finding: &AuditFinding| {
         if !command.json {
             return;
         }
@@ -53,7 +56,7 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
             ));
         });
     };
-    let options = Options {
+    let options = AuditOptions {
         rate: command.rate,
         anew: command.restart,
         tell: &tell,
@@ -67,8 +70,9 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
         None => {
             if let Some(before) = holdings.interrupted_audit()?.filter(|_| !command.restart) {
                 say(format_args!(
-                    "going on with the audit of {}, which was interrupted after {} items; --restart begins anew",
-                    before.started, before.items
+                    "resuming the audit of {}, which was interrupted after {}; use --restart to start over",
+                    before.started,
+                    pluralize(before.items, "item")
                 ));
                 before.findings.iter().for_each(tell);
             }
@@ -76,12 +80,12 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
         }
     };
     progress.finish_and_clear();
-    let count = |wrong| audit.count(wrong);
     let [missing, changed, unreadable, unexpected] =
-        [Wrong::Missing, Wrong::Changed, Wrong::Unreadable, Wrong::Unexpected].map(count);
-    let mut output = Output::new();
+        [FixityFault::Missing, FixityFault::Changed, FixityFault::Unreadable, FixityFault::Unexpected]
+            .map(|wrong| audit.count(wrong));
+    let mut output = StdoutWriter::new();
     if command.json {
-        output.json(&Audited {
+        output.json(&AuditOutput {
             started: &audit.started,
             finished: audit.finished.as_deref(),
             items: audit.items,
@@ -101,44 +105,46 @@ pub(crate) fn run(command: &Audit) -> Result<Answer, Failure> {
     }
     output.flush()?;
     say(format_args!(
-        "{} items, {} files, {} bytes: {missing} missing, {changed} changed, {unreadable} unreadable, {unexpected} unexpected",
-        audit.items, audit.files, audit.bytes
+        "{}, {}, {}: {missing} missing, {changed} changed, {unreadable} unreadable, {unexpected} unexpected",
+        pluralize(audit.items, "item"),
+        pluralize(audit.files, "file"),
+        pluralize(audit.bytes, "byte")
     ));
     if !audit.findings.is_empty() {
         say(format_args!(
-            "`ibi archive audit IBI --repair --with URL` puts an item right from another Archive that has it; or put what is damaged back \
-             from a backup, then run the audit again"
+            "repair an item from another Archive that has it with `ibi archive audit IBI --repair --with URL`, or restore the damaged files \
+             from a backup; then run the audit again"
         ));
     }
-    Ok(Answer::from(audit.findings.is_empty()))
+    Ok(CommandOutcome::from(audit.findings.is_empty()))
 }
 
-/// Compares an item with what others have of it, and puts right what can be.
-fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
+/// Compares an item with the holdings of other Archives, and repairs what it can.
+fn compare(command: &AuditArgs, label: &str) -> Result<CommandOutcome, CommandError> {
     let data = command.data.folder()?;
     let here = Mutex::new(open_to_read(&data)?);
-    let asked = command.with.iter().map(|url| holders::peer(url, &command.theirs).map(Asked::from));
+    let asked = command.with.iter().map(|url| peers::peer(url, &command.peer_args).map(PeerCandidate::from));
     let mut asked = asked.collect::<Result<Vec<_>, _>>()?;
-    let token = holders::token(&command.theirs)?;
+    let token = peers::token(&command.peer_args)?;
     if token.is_some() && (command.with.len() > 1 || command.resolver.is_some()) {
-        return Err(Failure::Usage(repair::ONE_TOKEN.to_owned()));
+        return Err(CommandError::Usage(repair::ONE_TOKEN_MESSAGE.to_owned()));
     }
-    let bar = counter("bytes came");
-    let comparison = holders::waiting(async {
+    let bar = progress_counter("bytes received");
+    let comparison = peers::block_on_network(async {
         if let Some(resolver) = &command.resolver {
-            asked.extend(resolver::holders(&here, resolver, label).await?);
+            asked.extend(resolver::find_holders(&here, resolver, label).await?);
         }
         let progress = |bytes| bar.inc(bytes);
-        Ok(repair::compare(&here, &data, label, asked, token, command.repair, &progress).await?)
+        Ok(repair::compare_with_peers(&here, &data, label, asked, token, command.repair, &progress).await?)
     });
     bar.finish_and_clear();
     let comparison = comparison?;
     drop(here);
     if !comparison.repairs.is_empty() {
-        open(&data)?.mend(&comparison.path, &comparison.repairs, &who())?;
+        open(&data)?.apply_repairs(&comparison.path, &comparison.repairs, &operator_of(&data))?;
     }
     let report = &comparison.report;
-    let mut output = Output::new();
+    let mut output = StdoutWriter::new();
     if command.json {
         output.json(report)?;
     } else {
@@ -163,20 +169,20 @@ fn compare(command: &Audit, label: &str) -> Result<Answer, Failure> {
         say(format_args!("{}", printable(error)));
     }
     report.alarms.iter().for_each(|alarm| say(format_args!("ALARM: {}", printable(alarm))));
-    let is_left = |finding: &&Finding| !report.repaired.contains(&finding.file);
+    let is_left = |finding: &&AuditFinding| !report.repaired.contains(&finding.file);
     let left = report.findings.iter().filter(is_left).count();
     let unread =
         report.holders.iter().filter(|other| other.error.is_some() || other.unread.is_some()).count();
     say(format_args!(
-        "{} wrong here, {} put right; {} holders compared, {unread} could not be read, {} alarms",
+        "{} findings here, {} repaired; {} holders compared, {unread} could not be read, {} alarms",
         report.findings.len(),
         report.findings.len() - left,
         report.holders.len() - unread,
         report.alarms.len()
     ));
     Ok(match left == 0 && report.alarms.is_empty() {
-        // With damage here, that comes first: another audit reads the others.
-        true if unread > 0 && report.findings.is_empty() => Answer::Unread,
-        answer => Answer::from(answer),
+        // Local damage takes precedence over unreachable peers; a later audit reads those.
+        true if unread > 0 && report.findings.is_empty() => CommandOutcome::Unread,
+        answer => CommandOutcome::from(answer),
     })
 }

@@ -3,177 +3,224 @@
 use std::path::Path;
 
 use ibi_archive::Holdings;
-use ibi_archive::deposit::{Draft, Origin, Source};
-use ibi_archive::keep::Role;
-use ibi_archive::table::{Outcome, Report, Table, with_metadata};
-use ibi_archive::told::Told;
+use ibi_archive::deposit::{DepositRequest, DepositSource, SourceKind};
+use ibi_archive::item_view::ItemView;
+use ibi_archive::keep::LabelRole;
+use ibi_archive::table::{DepositTable, TableRowOutcome, TableRowReport, fill_from_source};
 use serde::Serialize;
 
-use crate::cli::archive::Deposit;
-use crate::cli::continuity::BroughtAlong;
-use crate::commands::archive::{bar, count, notes, open, shown, who};
-use crate::commands::minter::quoted;
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::cli::archive::DepositArgs;
+use crate::cli::continuity::ProvenanceArgs;
+use crate::commands::archive::import::OriginalClaimCheck;
+use crate::commands::archive::{
+    item_output, open, open_to_read, operator_of, pluralize, print_notes, progress_bar, warn,
+};
+use crate::commands::minter::shell_quoted;
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-/// Bytes from which on a person wants to see progress.
-const LONG: u64 = 8 << 20;
+/// Size from which a progress bar is shown.
+const DEPOSIT_PROGRESS_MIN_BYTES: u64 = 8 << 20;
 
-pub(crate) fn run(command: Deposit) -> Result<Answer, Failure> {
+pub(crate) fn run(command: DepositArgs) -> Result<CommandOutcome, CommandError> {
+    command.outgoing.apply()?;
     let data = command.data.folder()?;
     if let Some(table) = &command.table {
-        return rows(&data, table, command.dry_run, command.json);
+        return run_table(&data, table, command.dry_run, command.json);
     }
-    let BroughtAlong { metadata_label: metadata_labels, created, updated, metadata_updated } =
-        command.brought;
-    let draft = command.description.draft(command.label, command.original, who())?;
-    let draft = Draft { metadata_labels, created, updated, metadata_updated, ..draft };
-    // The command line demands one of them.
+    let ProvenanceArgs { metadata_label: metadata_labels, created, updated, metadata_updated } =
+        command.provenance;
+    if command.original {
+        check_no_other_original(&data, &command.label, command.resolver.as_deref())?;
+    }
+    let draft = command.description.draft(command.label, command.original, operator_of(&data))?;
+    let draft = DepositRequest { metadata_labels, created, updated, metadata_updated, ..draft };
+    // clap requires one of them.
     let source = match &command.path {
-        Some(path) => Source::at(path)?,
-        None if command.record || draft.url.is_some() => Source::nothing(),
+        Some(path) => DepositSource::at(path)?,
+        None if command.record || draft.url.is_some() => DepositSource::empty(),
         None => {
-            return Err(Failure::Usage("say what to deposit: a file, a folder, --url, --record".to_owned()));
+            return Err(CommandError::Usage(
+                "nothing to deposit: give a file, a folder, --url or --record".to_owned(),
+            ));
         }
     };
     let target = draft.target.is_some();
     let titled = !draft.metadata.statements().is_empty() || source.metadata().is_some();
-    let draft = with_metadata(draft, &source)?;
+    let draft = fill_from_source(draft, &source)?;
     let mut archive = open(&data)?;
     if source.empty_folders() > 0 && !source.files().is_empty() {
-        let folders = count(source.empty_folders() as u64, "folder");
-        say(format_args!("{folders} without a file in them are not kept"));
+        let folders = pluralize(source.empty_folders() as u64, "folder");
+        say(format_args!("{folders} without files are not stored"));
     }
-    if source.origin() == Origin::Bag {
-        say(format_args!("a bag: its payload is deposited, checked against its manifests"));
+    if source.origin() == SourceKind::Bag {
+        say(format_args!("found a bag: depositing its payload, verified against its manifests"));
     }
     if command.dry_run {
         archive.check_draft(&source, &draft)?;
-        let (files, bytes) = (count(source.files().len() as u64, "file"), count(source.size(), "byte"));
-        say(format_args!("it could be deposited: {files}, {bytes}"));
-        return Ok(Answer::Yes);
+        let links = [draft.translation_of.as_deref(), draft.next_edition_of.as_deref()];
+        warn(&archive.holdings().warnings_of(&draft.metadata, links)?);
+        let (files, bytes) =
+            (pluralize(source.files().len() as u64, "file"), pluralize(source.size(), "byte"));
+        say(format_args!("can be deposited: {files}, {bytes}"));
+        return Ok(CommandOutcome::Yes);
     }
-    let progress = bar(source.size(), LONG);
+    let progress = progress_bar(source.size(), DEPOSIT_PROGRESS_MIN_BYTES);
     let staged = archive.stage(&source, None, &|bytes| progress.inc(bytes))?;
     progress.finish_and_clear();
     let change = archive.prepare_deposit(staged, draft)?;
     let path =
         archive.commit(vec![change]).into_iter().collect::<Result<Vec<_>, _>>()?.pop().unwrap_or_default();
     let holding = archive.holdings().item(&path)?;
-    // First of all, to whoever listens: it is there, whatever becomes of standard output.
+    // Reported first: the deposit is done, even if standard output fails.
     say(format_args!(
         "deposited as {}: {}, {}",
         holding.item.labels.primary(),
-        count(source.files().len() as u64, "file"),
-        count(source.size(), "byte")
+        pluralize(source.files().len() as u64, "file"),
+        pluralize(source.size(), "byte")
     ));
-    notes(archive.holdings(), &holding, target)?;
-    shown::print(archive.holdings(), &holding, command.json)?;
+    print_notes(archive.holdings(), &holding, target)?;
+    item_output::print(archive.holdings(), &holding, command.json)?;
     if !titled {
         say(format_args!(
-            "its title is {} until you give another: --dc title=…",
-            printable(shown::title(&holding))
+            "titled {}; set another title with --dc title=…",
+            printable(item_output::title(&holding))
         ));
     }
-    let (data, label) = (quoted(&data.display().to_string()), holding.item.labels.primary());
+    let (data, label) = (shell_quoted(&data.display().to_string()), holding.item.labels.primary());
     say(format_args!("next: ibi archive show {label} --data {data}"));
-    Ok(Answer::Yes)
+    Ok(CommandOutcome::Yes)
 }
 
-/// What became of a row.
+/// Asks a resolver whether another Archive has the Original, or removed it: a label that was removed
+/// is not used again (clause 2.1).
+fn check_no_other_original(
+    data: &Path,
+    labels: &[String],
+    resolver: Option<&str>,
+) -> Result<(), CommandError> {
+    if resolver.is_none() {
+        say(format_args!(
+            "not checked whether another Archive has the Original or removed it: pass --resolver to check"
+        ));
+        return Ok(());
+    }
+    let check = OriginalClaimCheck::new(resolver, open_to_read(data)?.settings().clone())?;
+    Ok(labels.iter().try_for_each(|label| check.ask(label))?)
+}
+
+/// The result of a row.
 #[derive(Serialize)]
-struct Row<'a> {
+struct DepositRowOutput<'a> {
     line: u64,
     file: &'a str,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten)]
-    item: Option<Told<'a>>,
+    item: Option<ItemView<'a>>,
 }
 
-fn rows(data: &Path, path: &Path, dry: bool, json: bool) -> Result<Answer, Failure> {
-    let mut table = Table::open(path)?;
+fn run_table(data: &Path, path: &Path, dry: bool, json: bool) -> Result<CommandOutcome, CommandError> {
+    let mut table = DepositTable::open(path)?;
     let mut archive = open(data)?;
-    let progress = bar(table.length(), 1 << 16);
-    let mut output = Output::new();
-    let mut counts = Counts::default();
+    let progress = progress_bar(table.length(), 1 << 16);
+    let mut output = StdoutWriter::new();
+    let mut counts = DepositCounts::default();
     let mut failed = Ok(());
-    // Whoever reads standard output is told of a row when it is safe, not when all are.
-    let told = archive.deposit_table(
+    // Each row is reported as soon as it is durable.
+    let finished = archive.deposit_table(
         &mut table,
         dry,
-        &who(),
+        &operator_of(data),
         &|place| progress.set_position(place),
         &mut |holdings, report| {
             counts.add(&report.outcome);
-            failed = tell(holdings, &report, json, &mut output).and_then(|()| output.flush());
+            failed = print_row(holdings, &report, json, &mut output).and_then(|()| output.flush());
             failed.is_ok()
         },
     );
     progress.finish_and_clear();
     failed.and_then(|()| output.flush())?;
-    told?;
+    finished?;
     say(format_args!("{counts}"));
     if counts.refused > 0 {
-        say(format_args!(
-            "mend the rows that were refused and run the same command again: no row is deposited twice"
-        ));
+        say(format_args!("fix the refused rows and rerun the command; no row is deposited twice"));
     }
-    Ok(Answer::from(counts.refused == 0))
+    Ok(CommandOutcome::from(counts.refused == 0))
 }
 
 #[derive(Default)]
-struct Counts {
+struct DepositCounts {
     deposited: u64,
     already: u64,
     right: u64,
     refused: u64,
 }
 
-impl Counts {
-    fn add(&mut self, outcome: &Outcome) {
+impl DepositCounts {
+    fn add(&mut self, outcome: &TableRowOutcome) {
         *match outcome {
-            Outcome::Deposited(_) => &mut self.deposited,
-            Outcome::Already(_) => &mut self.already,
-            Outcome::Right => &mut self.right,
-            Outcome::Refused(_) => &mut self.refused,
+            TableRowOutcome::Deposited(_) => &mut self.deposited,
+            TableRowOutcome::Already(_) => &mut self.already,
+            TableRowOutcome::Right => &mut self.right,
+            TableRowOutcome::Refused(_) => &mut self.refused,
         } += 1;
     }
 }
 
-impl std::fmt::Display for Counts {
+impl std::fmt::Display for DepositCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { deposited, already, right, refused } = self;
         if *right > 0 {
-            let right = count(*right, "row");
-            return write!(f, "{right} could be deposited, {already} are already, {refused} cannot be");
+            let right = pluralize(*right, "row");
+            return write!(f, "{right} can be deposited, {already} already deposited, {refused} refused");
         }
-        write!(f, "{} deposited, {already} were already, {refused} refused", count(*deposited, "row"))
+        write!(
+            f,
+            "{} deposited, {already} already deposited, {refused} refused",
+            pluralize(*deposited, "row")
+        )
     }
 }
 
-fn tell(holdings: &Holdings, report: &Report, json: bool, output: &mut Output) -> Result<(), Failure> {
+fn print_row(
+    holdings: &Holdings,
+    report: &TableRowReport,
+    json: bool,
+    output: &mut StdoutWriter,
+) -> Result<(), CommandError> {
     let (status, path) = match &report.outcome {
-        Outcome::Deposited(path) => ("deposited", Some(path)),
-        Outcome::Already(path) => ("already", Some(path)),
-        Outcome::Right => ("right", None),
-        Outcome::Refused(_) => ("refused", None),
+        TableRowOutcome::Deposited(path) => ("deposited", Some(path)),
+        TableRowOutcome::Already(path) => ("already", Some(path)),
+        TableRowOutcome::Right => ("right", None),
+        TableRowOutcome::Refused(_) => ("refused", None),
     };
     let error = match &report.outcome {
-        Outcome::Refused(error) => Some(error.to_string()),
+        TableRowOutcome::Refused(error) => Some(error.to_string()),
         _ => None,
     };
     let holding = path.map(|path| holdings.item(path)).transpose()?;
-    if json {
-        let item = holding.as_ref().map(|holding| Told::of(holdings, holding, Role::Item)).transpose()?;
-        return output.json(&Row { line: report.line, file: &report.file, status, error, item });
+    if let (Some(holding), TableRowOutcome::Deposited(_)) = (&holding, &report.outcome) {
+        for warning in holdings.warnings(holding)? {
+            say(format_args!("warning: line {}: {}", report.line, printable(&warning)));
+        }
     }
-    let what = holding.as_ref().map(shown::labels).or(error).unwrap_or_default();
-    output.text(format_args!("{}\t{status}\t{}\t{}\n", report.line, printable(&report.file), tabs(&what)))
+    if json {
+        let item =
+            holding.as_ref().map(|holding| ItemView::of(holdings, holding, LabelRole::Item)).transpose()?;
+        return output.json(&DepositRowOutput { line: report.line, file: &report.file, status, error, item });
+    }
+    let what = holding.as_ref().map(item_output::labels).or(error).unwrap_or_default();
+    output.text(format_args!(
+        "{}\t{status}\t{}\t{}\n",
+        report.line,
+        printable(&report.file),
+        printable_columns(&what)
+    ))
 }
 
-/// Labels are separated by tabs; anything else is made safe to print.
-fn tabs(text: &str) -> String {
+/// Escapes each column; tabs between labels stay.
+fn printable_columns(text: &str) -> String {
     text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
 }

@@ -1,27 +1,28 @@
-//! What the options of a command say of an item.
+//! Converts description options into requests and changes.
 
 use std::fs;
 use std::path::Path;
 
-use ibi_archive::Changes;
-use ibi_archive::deposit::Draft;
-use ibi_archive::dublin_core::{DublinCore, Element, Statement};
+use ibi_archive::ItemChanges;
+use ibi_archive::deposit::DepositRequest;
+use ibi_archive::dublin_core::{DublinCore, Element, MetadataStatement};
 
-use crate::cli::archive::Description;
-use crate::exit::Failure;
+use crate::cli::archive::DescriptionArgs;
+use crate::exit::CommandError;
 
-/// Metadata from `--dc`: a whole record from files, and statements.
-pub(super) struct Given {
+/// Metadata from `--dc`: a record merged from files, and single statements.
+pub(super) struct ParsedMetadataArgs {
     pub(super) record: Option<DublinCore>,
-    pub(super) statements: Vec<Statement>,
+    pub(super) statements: Vec<MetadataStatement>,
 }
 
-pub(super) fn metadata(dc: &[String]) -> Result<Given, Failure> {
-    let mut given = Given { record: None, statements: Vec::new() };
+pub(super) fn parse_metadata(dc: &[String]) -> Result<ParsedMetadataArgs, CommandError> {
+    let mut given = ParsedMetadataArgs { record: None, statements: Vec::new() };
     for text in dc {
         if is_statement(text) {
-            let statement =
-                text.parse::<Statement>().map_err(|error| Failure::Usage(format!("--dc {text}: {error}")))?;
+            let statement = text
+                .parse::<MetadataStatement>()
+                .map_err(|error| CommandError::Usage(format!("--dc {text}: {error}")))?;
             given.statements.push(statement);
             continue;
         }
@@ -29,11 +30,11 @@ pub(super) fn metadata(dc: &[String]) -> Result<Given, Failure> {
         if !path.exists() {
             let elements = Element::ALL.map(Element::name).join(", ");
             let what = format!(
-                "--dc {text}: neither element=value nor a file that is there. The elements are {elements}"
+                "--dc {text}: neither element=value nor an existing file. The elements are {elements}"
             );
-            return Err(Failure::Usage(what));
+            return Err(CommandError::Usage(what));
         }
-        let wrong = |what: String| Failure::Usage(format!("--dc {text}: {what}"));
+        let wrong = |what: String| CommandError::Usage(format!("--dc {text}: {what}"));
         let bytes = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let record = DublinCore::parse(&bytes).map_err(|error| wrong(error.to_string()))?;
         let all =
@@ -43,8 +44,8 @@ pub(super) fn metadata(dc: &[String]) -> Result<Given, Failure> {
     Ok(given)
 }
 
-/// Whether it is meant as `element=value`: what stands before the first `=` has only what elements and languages have. A file
-/// is never named so, unless it is given with its folder.
+/// Whether an argument is `element=value`: the text before the first `=` has only characters of
+/// elements and languages, and no such file exists. Give such a file with its folder.
 fn is_statement(text: &str) -> bool {
     let Some((name, _)) = text.split_once('=') else { return false };
     !name.is_empty()
@@ -52,12 +53,17 @@ fn is_statement(text: &str) -> bool {
         && !Path::new(text).exists()
 }
 
-impl Description {
-    pub(super) fn draft(self, labels: Vec<String>, original: bool, by: String) -> Result<Draft, Failure> {
-        let Given { record, statements } = metadata(&self.dc)?;
+impl DescriptionArgs {
+    pub(super) fn draft(
+        self,
+        labels: Vec<String>,
+        original: bool,
+        by: String,
+    ) -> Result<DepositRequest, CommandError> {
+        let ParsedMetadataArgs { record, statements } = parse_metadata(&self.dc)?;
         let all = record.iter().flat_map(|record| record.statements()).cloned().chain(statements).collect();
-        Ok(Draft {
-            metadata: DublinCore::new(all).map_err(|error| Failure::Usage(error.to_string()))?,
+        Ok(DepositRequest {
+            metadata: DublinCore::new(all).map_err(|error| CommandError::Usage(error.to_string()))?,
             language: self.language.and_then(|language| language.0),
             translation_of: self.translation_of.and_then(|link| link.0),
             next_edition_of: self.next_edition_of.and_then(|link| link.0),
@@ -68,21 +74,24 @@ impl Description {
             original,
             aliases: self.alias,
             transferable: !self.non_transferable,
-            ..Draft::new(&by)
+            ..DepositRequest::new(&by)
         })
     }
 
-    pub(super) fn changes(self) -> Result<Changes, Failure> {
-        let Given { record, statements } = metadata(&self.dc)?;
-        // A file takes the place of all; what is said besides is added to it.
+    pub(super) fn changes(self) -> Result<ItemChanges, CommandError> {
+        let ParsedMetadataArgs { record, statements } = parse_metadata(&self.dc)?;
+        // A file replaces all metadata; statements are added to it.
         let (record, statements) = match record {
             Some(record) => {
                 let all = record.statements().iter().cloned().chain(statements).collect();
-                (Some(DublinCore::new(all).map_err(|error| Failure::Usage(error.to_string()))?), Vec::new())
+                (
+                    Some(DublinCore::new(all).map_err(|error| CommandError::Usage(error.to_string()))?),
+                    Vec::new(),
+                )
             }
             None => (None, statements),
         };
-        Ok(Changes {
+        Ok(ItemChanges {
             record,
             statements,
             language: self.language.map(|language| language.0),

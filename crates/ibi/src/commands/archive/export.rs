@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-use crate::cli::archive::Export;
-use crate::commands::archive::{bar, open_to_read};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::cli::archive::ExportArgs;
+use crate::commands::archive::{open_to_read, pluralize, progress_bar};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-/// Bytes from which on a person wants to see progress.
-const LONG: u64 = 8 << 20;
+/// Size from which a progress bar is shown.
+const EXPORT_PROGRESS_MIN_BYTES: u64 = 8 << 20;
 
 #[derive(Serialize)]
-struct Exported<'a> {
+struct ExportOutput<'a> {
     rep: Option<&'a str>,
     ibip: Option<&'a str>,
     state: &'static str,
@@ -20,25 +20,22 @@ struct Exported<'a> {
     bytes: u64,
 }
 
-pub(crate) fn run(command: &Export) -> Result<Answer, Failure> {
-    let holdings = open_to_read(&command.data.folder()?)?;
+pub(crate) fn run(command: &ExportArgs) -> Result<CommandOutcome, CommandError> {
+    let holdings = open_to_read(&command.data.folder_to_publish_from()?)?;
     let (holding, _) = holdings.find(&command.ibi)?;
-    let progress = bar(holdings.size(&holding.path)?, LONG);
+    let progress = progress_bar(holdings.size(&holding.path)?, EXPORT_PROGRESS_MIN_BYTES);
     let exported = holdings.export(&holding, &command.out, &|bytes| progress.inc(bytes))?;
     progress.finish_and_clear();
     for name in &exported.renamed {
-        say(format_args!("a name that is not UTF-8 cannot stand in a bag: {}", printable(name)));
+        say(format_args!("renamed, because file names in a bag must be UTF-8: {}", printable(name)));
     }
     for name in &exported.unusual {
-        say(format_args!(
-            "some programs cannot read this name in a bag, though it is right: {}",
-            printable(name)
-        ));
+        say(format_args!("valid file name that some BagIt programs cannot read: {}", printable(name)));
     }
     if command.json {
         let labels = &holding.item.labels;
-        let mut output = Output::new();
-        output.json(&Exported {
+        let mut output = StdoutWriter::new();
+        output.json(&ExportOutput {
             rep: labels.rep.as_deref(),
             ibip: labels.ibip.as_deref(),
             state: holding.state.name(),
@@ -48,6 +45,10 @@ pub(crate) fn run(command: &Export) -> Result<Answer, Failure> {
         })?;
         output.flush()?;
     }
-    say(format_args!("exported: {} files, {} bytes, every one checked", exported.files, exported.bytes));
-    Ok(Answer::Yes)
+    say(format_args!(
+        "exported: {}, {}, all verified",
+        pluralize(exported.files, "file"),
+        pluralize(exported.bytes, "byte")
+    ));
+    Ok(CommandOutcome::Yes)
 }

@@ -1,24 +1,23 @@
 //! `ibi archive import`.
 
 use ibi_archive::ArchiveError;
-use ibi_archive::archive::Settings;
-use ibi_archive::holders::original_claim::OriginalClaim;
-use ibi_archive::holders::peer::Peer;
+use ibi_archive::archive::ArchiveSettings;
 use ibi_archive::import::{ImportOptions, ImportOutcome, ImportReport, SurveyNote, survey};
+use ibi_archive::replication::original_claim::OriginalClaim;
+use ibi_archive::replication::peer::PeerArchive;
 use serde::Serialize;
 
 use crate::cli::continuity::ImportArgs;
-use crate::commands::archive::{count, counter, open, open_to_read, who};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::commands::archive::{open, open_to_read, operator_of, pluralize, progress_counter};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-/// Repositories that are handed to the Archive at a time: a server of the folder goes on in
-/// between.
-const REPOSITORIES_AT_A_TIME: usize = 512;
+/// Repositories imported per lease of the Archive; a running server works in between.
+const IMPORT_BATCH_SIZE: usize = 512;
 
-/// What became of a repository, or of something else in the tree.
+/// The result of a repository, or of another entry of the tree.
 #[derive(Serialize)]
-struct ImportLine<'a> {
+struct ImportLineOutput<'a> {
     status: &'static str,
     place: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,36 +45,37 @@ struct ImportCounts {
     skipped: u64,
 }
 
-pub(crate) fn run(command: &ImportArgs) -> Result<Answer, Failure> {
+pub(crate) fn run(command: &ImportArgs) -> Result<CommandOutcome, CommandError> {
+    command.outgoing.apply()?;
     let data = command.data.folder()?;
     let settings = open_to_read(&data)?.settings().clone();
-    let claims = ClaimCheck::new(command, settings)?;
-    let looked = counter("repositories found");
-    let survey = survey(&command.tree, &|| looked.inc(1))?;
-    looked.finish_and_clear();
-    let options = ImportOptions { dry: command.dry_run, original: command.original, by: who() };
+    let claims = OriginalClaimCheck::new(command.resolver.as_deref(), settings)?;
+    let survey_progress = progress_counter("repositories found");
+    let survey = survey(&command.tree, &|| survey_progress.inc(1))?;
+    survey_progress.finish_and_clear();
+    let options = ImportOptions { dry: command.dry_run, original: command.original, by: operator_of(&data) };
     let mut report =
-        ImportTold { json: command.json, output: Output::new(), counts: ImportCounts::default() };
+        ImportReporter { json: command.json, output: StdoutWriter::new(), counts: ImportCounts::default() };
     for note in &survey.notes {
         report.note(note)?;
     }
-    let progress = counter("bytes read");
+    let progress = progress_counter("bytes read");
     let mut left = &survey.repositories[..];
     while !left.is_empty() {
-        let some = &left[..left.len().min(REPOSITORIES_AT_A_TIME)];
+        let batch = &left[..left.len().min(IMPORT_BATCH_SIZE)];
         let mut archive = open(&data)?;
         let done =
-            archive.import(some, &options, &mut |label| claims.ask(label), &|bytes| progress.inc(bytes))?;
+            archive.import(batch, &options, &mut |label| claims.ask(label), &|bytes| progress.inc(bytes))?;
         drop(archive);
-        for (repository, done) in some.iter().zip(&done) {
+        for (repository, done) in batch.iter().zip(&done) {
             report.repository(&repository.label, &repository.left_out, done)?;
         }
         report.output.flush()?;
         left = &left[done.len().max(1).min(left.len())..];
     }
-    for some in survey.late.chunks(REPOSITORIES_AT_A_TIME) {
+    for batch in survey.late.chunks(IMPORT_BATCH_SIZE) {
         let mut archive = open(&data)?;
-        for late in some {
+        for late in batch {
             let done = archive.import_late_metadata(late, &options)?;
             report.repository(&late.metadata.label, &[], &done)?;
         }
@@ -84,38 +84,38 @@ pub(crate) fn run(command: &ImportArgs) -> Result<Answer, Failure> {
     progress.finish_and_clear();
     report.output.flush()?;
     if survey.stray_files > 0 {
-        say(format_args!("{} outside of repositories left out", count(survey.stray_files, "file")));
+        say(format_args!("left out {} outside of repositories", pluralize(survey.stray_files, "file")));
     }
     if survey.more_notes > 0 {
-        say(format_args!("{} more that is no repository is not listed", survey.more_notes));
+        say(format_args!("{} more entries that are not repositories are not listed", survey.more_notes));
     }
     let is_empty = survey.repositories.is_empty() && survey.late.is_empty();
-    let answer = report.end();
+    let answer = report.print_summary();
     if let Some(place) = survey.begins_at.filter(|_| is_empty) {
         let (here, place) = (command.tree.display().to_string(), place.display().to_string());
         say(format_args!(
-            "{} lies within a tree: nothing was brought in. Begin higher, with the folder that holds the hosts: {}",
+            "{} is inside a tree: nothing was imported. Start with the folder that contains the hosts: {}",
             printable(&here),
             printable(&place)
         ));
-        return Ok(Answer::No);
+        return Ok(CommandOutcome::No);
     }
     Ok(answer)
 }
 
-/// Prints what became of each, and counts.
-struct ImportTold {
+/// Prints and counts the results.
+struct ImportReporter {
     json: bool,
-    output: Output,
+    output: StdoutWriter,
     counts: ImportCounts,
 }
 
-impl ImportTold {
-    fn note(&mut self, note: &SurveyNote) -> Result<(), Failure> {
+impl ImportReporter {
+    fn note(&mut self, note: &SurveyNote) -> Result<(), CommandError> {
         let status = if note.refused { "refused" } else { "skipped" };
         let count = if note.refused { &mut self.counts.refused } else { &mut self.counts.skipped };
         *count += 1;
-        self.line(&ImportLine {
+        self.line(&ImportLineOutput {
             status,
             place: &note.place,
             metadata: None,
@@ -127,7 +127,12 @@ impl ImportTold {
         })
     }
 
-    fn repository(&mut self, place: &str, left_out: &[String], report: &ImportReport) -> Result<(), Failure> {
+    fn repository(
+        &mut self,
+        place: &str,
+        left_out: &[String],
+        report: &ImportReport,
+    ) -> Result<(), CommandError> {
         let counts = &mut self.counts;
         let (status, path, error, count) = match &report.outcome {
             ImportOutcome::Imported { path } => ("imported", Some(path), None, &mut counts.imported),
@@ -140,7 +145,7 @@ impl ImportTold {
         *count += 1;
         let counted = matches!(report.outcome, ImportOutcome::Imported { .. } | ImportOutcome::Possible);
         let details = &report.details;
-        self.line(&ImportLine {
+        self.line(&ImportLineOutput {
             status,
             place,
             metadata: details.metadata.as_deref(),
@@ -152,7 +157,7 @@ impl ImportTold {
         })
     }
 
-    fn line(&mut self, line: &ImportLine<'_>) -> Result<(), Failure> {
+    fn line(&mut self, line: &ImportLineOutput<'_>) -> Result<(), CommandError> {
         if self.json {
             return self.output.json(line);
         }
@@ -163,65 +168,64 @@ impl ImportTold {
         self.output.text(format_args!("{}\t{}\t{}\n", line.status, printable(line.place), printable(&what)))
     }
 
-    fn end(self) -> Answer {
+    fn print_summary(self) -> CommandOutcome {
         let ImportCounts { imported, described, declared, already, possible, refused, skipped } = self.counts;
         if possible > 0 {
-            let possible = count(possible, "repository").replace("repositorys", "repositories");
+            let possible = pluralize(possible, "repository").replace("repositorys", "repositories");
             say(format_args!(
-                "{possible} could be brought in, {already} are here already, {refused} cannot be, {skipped} skipped"
+                "{possible} can be imported, {already} already here, {refused} refused, {skipped} skipped"
             ));
         } else {
             say(format_args!(
-                "{imported} brought in, {already} were here already, {refused} refused, {skipped} skipped"
+                "{imported} imported, {already} already here, {refused} refused, {skipped} skipped"
             ));
         }
         if described + declared > 0 {
             say(format_args!(
-                "of what was here, {described} got the metadata that came later, {declared} declared the Original"
+                "of the items already here, {described} got metadata that arrived later, {declared} were declared Originals"
             ));
         }
         if refused > 0 {
-            say(format_args!(
-                "rerun the command when what was refused is mended: nothing is brought in twice"
-            ));
+            say(format_args!("fix what was refused and rerun the command; nothing is imported twice"));
         }
-        Answer::from(refused == 0)
+        CommandOutcome::from(refused == 0)
     }
 }
 
 /// Asks the resolver before an item is declared the Original (clause 2.1).
-struct ClaimCheck {
-    asked: Option<(Peer, tokio::runtime::Runtime)>,
-    own: Settings,
+pub(super) struct OriginalClaimCheck {
+    asked: Option<(PeerArchive, tokio::runtime::Runtime)>,
+    own: ArchiveSettings,
 }
 
-impl ClaimCheck {
-    fn new(command: &ImportArgs, own: Settings) -> Result<Self, Failure> {
-        let asked = match &command.resolver {
+impl OriginalClaimCheck {
+    pub(super) fn new(resolver: Option<&str>, own: ArchiveSettings) -> Result<Self, CommandError> {
+        let asked = match resolver {
             Some(url) => {
-                let peer = Peer::new(url, None).map_err(|error| Failure::Usage(error.to_string()))?;
+                let peer =
+                    PeerArchive::new(url, None).map_err(|error| CommandError::Usage(error.to_string()))?;
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                Some((peer, runtime.map_err(Failure::Serve)?))
+                Some((peer, runtime.map_err(CommandError::Serve)?))
             }
             None => None,
         };
         Ok(Self { asked, own })
     }
 
-    fn ask(&self, label: &str) -> Result<(), ArchiveError> {
+    pub(super) fn ask(&self, label: &str) -> Result<(), ArchiveError> {
         let refused = |what: String| Err(ArchiveError::Value(what));
         let Some((resolver, runtime)) = &self.asked else { return Ok(()) };
         match runtime.block_on(OriginalClaim::ask(resolver, &self.own, label)) {
             Ok(OriginalClaim::Nobody | OriginalClaim::Here) => Ok(()),
             Ok(OriginalClaim::Elsewhere(archives)) => {
-                refused(format!("{} says that it has the Original", archives.join(" and ")))
+                refused(format!("{} claims the Original", archives.join(" and ")))
             }
-            Ok(OriginalClaim::Removed) => refused("another Archive says that it was removed".to_owned()),
+            Ok(OriginalClaim::Removed) => refused("another Archive reports that it was removed".to_owned()),
             Ok(OriginalClaim::Unsure(silent)) => refused(format!(
-                "whether another Archive has the Original is not known: {} did not answer",
+                "cannot tell whether another Archive has the Original: {} did not answer",
                 silent.join(" and ")
             )),
-            Err(error) => refused(format!("the resolver could not be asked: {error}")),
+            Err(error) => refused(format!("cannot ask the resolver: {error}")),
         }
     }
 }

@@ -1,43 +1,51 @@
 //! `ibi archive links check`.
 
-use ibi_archive::target_check::{CheckOptions, CheckProgress, CheckedTarget, TargetOutcome, check_targets};
+use ibi_archive::target_check::{
+    CheckedTarget, TargetCheckOptions, TargetCheckProgress, TargetOutcome, check_targets,
+};
 
-use crate::cli::links_check::LinksCheck;
-use crate::commands::archive::{count, holders, open_to_read};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::cli::links_check::LinksCheckArgs;
+use crate::commands::archive::{open_to_read, peers, pluralize};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-pub(crate) fn check(command: &LinksCheck) -> Result<Answer, Failure> {
+pub(crate) fn check(command: &LinksCheckArgs) -> Result<CommandOutcome, CommandError> {
+    command.trust.apply()?;
     let data = command.data.folder()?;
     let holdings = open_to_read(&data)?;
-    let mut progress = CheckProgress::open(&data, command.restart)?;
-    let before = progress.before().to_vec();
+    let mut progress = TargetCheckProgress::open(&data, command.restart)?;
+    let before = progress.earlier_results().to_vec();
     if !before.is_empty() {
-        let targets = count(before.len() as u64, "target");
+        let targets = pluralize(before.len() as u64, "target");
         say(format_args!("resuming an interrupted check: {targets} were checked before"));
     }
-    let options =
-        CheckOptions { pause: command.pause, timeout: command.timeout, allow_private: command.allow_private };
-    let mut output = Output::new();
-    let mut tally = CheckTally::default();
+    let options = TargetCheckOptions {
+        pause: command.pause,
+        timeout: command.timeout,
+        allow_private: command.allow_private,
+    };
+    let mut output = StdoutWriter::new();
+    let mut tally = LinksCheckTally::default();
     let mut written = Ok(());
     let mut tell = |checked: &CheckedTarget| {
         tally.add(checked);
         written = print(&mut output, checked, command.json);
         written.is_ok()
     };
-    // The report is of the whole check, also of the part before an interruption.
+    // Reports the whole check, including the part before an interruption.
     let goes_on = before.iter().all(&mut tell);
     if goes_on {
-        holders::waiting(async { Ok(check_targets(&holdings, &options, &mut progress, &mut tell).await?) })?;
+        peers::block_on_network(async {
+            Ok(check_targets(&holdings, &options, &mut progress, &mut tell).await?)
+        })?;
     }
     written?;
     output.flush()?;
     tally.say();
-    Ok(Answer::from(tally.failed == 0))
+    Ok(CommandOutcome::from(tally.failed == 0))
 }
 
-fn print(output: &mut Output, checked: &CheckedTarget, json: bool) -> Result<(), Failure> {
+fn print(output: &mut StdoutWriter, checked: &CheckedTarget, json: bool) -> Result<(), CommandError> {
     if json {
         output.json(checked)?;
         return output.flush();
@@ -50,14 +58,14 @@ fn print(output: &mut Output, checked: &CheckedTarget, json: bool) -> Result<(),
 }
 
 #[derive(Default)]
-struct CheckTally {
+struct LinksCheckTally {
     answered: u64,
     moved: u64,
     failed: u64,
     skipped: u64,
 }
 
-impl CheckTally {
+impl LinksCheckTally {
     fn add(&mut self, checked: &CheckedTarget) {
         *match checked.outcome {
             TargetOutcome::Ok => &mut self.answered,

@@ -1,36 +1,37 @@
-//! `ibi archive audit --resolver URL`: Copies here whose Original nobody claims (clause 2.1).
+//! `ibi archive audit --resolver URL`: lists Copies whose Original nobody claims (clause 2.1).
 
-use ibi_archive::holders::original_claim::OriginalClaim;
-use ibi_archive::holders::peer::Peer;
 use ibi_archive::keep::State;
+use ibi_archive::replication::original_claim::OriginalClaim;
+use ibi_archive::replication::peer::PeerArchive;
 use serde::Serialize;
 
-use crate::cli::archive::Audit;
-use crate::commands::archive::{counter, holders, open_to_read};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, say};
+use crate::cli::archive::AuditArgs;
+use crate::commands::archive::{open_to_read, peers, progress_counter};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, say};
 
-/// Items that are read from the index at a time.
-const PAGE: usize = 500;
+/// Items read from the index per page.
+const ORPHAN_PAGE_SIZE: usize = 500;
 
 #[derive(Serialize)]
-struct OrphanLine<'a> {
+struct OrphanOutput<'a> {
     item: &'a str,
     original: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     archives: Vec<String>,
 }
 
-pub(super) fn run(command: &Audit, resolver: &str) -> Result<Answer, Failure> {
+pub(super) fn run(command: &AuditArgs, resolver: &str) -> Result<CommandOutcome, CommandError> {
     let holdings = open_to_read(&command.data.folder()?)?;
-    let resolver = Peer::new(resolver, None).map_err(|error| Failure::Usage(error.to_string()))?;
-    let progress = counter("copies looked for");
-    let mut output = Output::new();
+    let resolver =
+        PeerArchive::new(resolver, None).map_err(|error| CommandError::Usage(error.to_string()))?;
+    let progress = progress_counter("copies checked");
+    let mut output = StdoutWriter::new();
     let (mut copies, mut orphans, mut unknown) = (0_u64, 0_u64, 0_u64);
     let mut after = String::new();
-    holders::waiting(async {
+    peers::block_on_network(async {
         loop {
-            let page = holdings.list(&after, PAGE)?;
+            let page = holdings.list(&after, ORPHAN_PAGE_SIZE)?;
             let Some(last) = page.last() else { return Ok(()) };
             after.clone_from(&last.path);
             for holding in page.iter().filter(|holding| holding.state == State::Copy) {
@@ -51,7 +52,7 @@ pub(super) fn run(command: &Audit, resolver: &str) -> Result<Answer, Failure> {
                     continue;
                 }
                 if command.json {
-                    output.json(&OrphanLine { item: label, original, archives })?;
+                    output.json(&OrphanOutput { item: label, original, archives })?;
                 } else {
                     output.text(format_args!("{original}\t{label}\t{}\n", archives.join(" ")))?;
                 }
@@ -62,15 +63,16 @@ pub(super) fn run(command: &Audit, resolver: &str) -> Result<Answer, Failure> {
     progress.finish_and_clear();
     output.flush()?;
     say(format_args!(
-        "{copies} copies: the Original of {orphans} is claimed by nobody, that of {unknown} is not known"
+        "{copies} {}: {orphans} with an Original that nobody claims, {unknown} unknown",
+        if copies == 1 { "copy" } else { "copies" }
     ));
     if orphans > 0 {
         say(format_args!(
-            "ask the Archive that they came from; if this one has the last of it, `ibi archive update IBI --original` says so"
+            "ask the Archive that they came from; if this is the last copy, declare it with `ibi archive update IBI --original`"
         ));
     }
     Ok(match orphans {
-        0 if unknown > 0 => Answer::Unread,
-        orphans => Answer::from(orphans == 0),
+        0 if unknown > 0 => CommandOutcome::Unread,
+        orphans => CommandOutcome::from(orphans == 0),
     })
 }

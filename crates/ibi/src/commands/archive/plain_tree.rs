@@ -3,22 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ibi_archive::plain_tree::{PlainChange, PlainOptions, PlainTree};
+use ibi_archive::plain_tree::{PlainTree, PlainTreeChange, PlainTreeOptions};
 use serde::Serialize;
 
 use crate::cli::continuity::PlainTreeArgs;
-use crate::commands::archive::{count, open_to_read};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::commands::archive::{open_to_read, pluralize};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-/// Between two looks at the journal.
+/// Interval between checks of the journal.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
-/// After so many looks at the journal, an hour, all items are looked at: some are opened by their
-/// date alone.
-const LOOKS_PER_FULL_PASS: u32 = 7200;
+/// Checks between two full passes: one hour. Embargoes end by date, without a journal entry.
+const CHECKS_PER_FULL_PASS: u32 = 7200;
 
 #[derive(Serialize)]
-struct PlainLine<'a> {
+struct PlainTreeOutput<'a> {
     status: &'static str,
     item: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,100 +28,99 @@ struct PlainLine<'a> {
     error: Option<&'a str>,
 }
 
-struct PlainTold {
+struct PlainTreeReporter {
     json: bool,
-    output: Output,
+    output: StdoutWriter,
     laid: u64,
     removed: u64,
     left_out: u64,
     failed: u64,
-    written: Result<(), Failure>,
+    written: Result<(), CommandError>,
 }
 
-pub(crate) fn run(command: &PlainTreeArgs) -> Result<Answer, Failure> {
-    let data = command.data.folder()?;
+pub(crate) fn run(command: &PlainTreeArgs) -> Result<CommandOutcome, CommandError> {
+    let data = command.data.folder_to_publish_from()?;
     let holdings = open_to_read(&data)?;
-    let options = PlainOptions { all: command.all, link: command.link };
+    let options = PlainTreeOptions { all: command.all, link: command.link };
     let mut tree = PlainTree::open(&holdings, &command.out, options)?;
-    let mut told = PlainTold {
+    let mut reporter = PlainTreeReporter {
         json: command.json,
-        output: Output::new(),
+        output: StdoutWriter::new(),
         laid: 0,
         removed: 0,
         left_out: 0,
         failed: 0,
         written: Ok(()),
     };
-    tree.bring_up_to_date(&holdings, &mut |item, change| told.tell(item, &change))?;
+    tree.bring_up_to_date(&holdings, &mut |item, change| reporter.print_change(item, &change))?;
     drop(holdings);
-    told.end()?;
+    reporter.end()?;
     say(format_args!(
-        "{} laid out, {} taken away, {} failed",
-        count(told.laid, "item"),
-        told.removed,
-        told.failed
+        "{} written, {} removed, {} failed",
+        pluralize(reporter.laid, "item"),
+        reporter.removed,
+        reporter.failed
     ));
-    if told.left_out > 0 {
+    if reporter.left_out > 0 {
         say(format_args!(
-            "{} left out: target URLs have no place in a plain tree",
-            count(told.left_out, "item")
+            "{} left out: a plain tree cannot contain target URLs",
+            pluralize(reporter.left_out, "item")
         ));
     }
     if command.watch {
-        say(format_args!("following the Archive; Ctrl-C stops it"));
-        watch(&data, &mut tree, &mut told)?;
+        say(format_args!("following the Archive; stop with Ctrl-C"));
+        watch(&data, &mut tree, &mut reporter)?;
     }
-    Ok(Answer::from(told.failed == 0))
+    Ok(CommandOutcome::from(reporter.failed == 0))
 }
 
-/// Follows the journal until somebody stops the process: the tree is whole at every instant.
-fn watch(data: &Path, tree: &mut PlainTree, told: &mut PlainTold) -> Result<(), Failure> {
+/// Follows the journal until the process is stopped. The tree is consistent at every instant.
+fn watch(data: &Path, tree: &mut PlainTree, reporter: &mut PlainTreeReporter) -> Result<(), CommandError> {
     let journal = data.join("journal");
-    let mut looks = 0;
+    let mut checks = 0;
     loop {
         std::thread::sleep(WATCH_INTERVAL);
-        looks += 1;
+        checks += 1;
         let length = std::fs::metadata(&journal).map(|file| file.len()).unwrap_or(0);
-        let all = looks >= LOOKS_PER_FULL_PASS || length < tree.followed();
-        if !all && length == tree.followed() {
+        let all = checks >= CHECKS_PER_FULL_PASS || length < tree.followed_bytes();
+        if !all && length == tree.followed_bytes() {
             continue;
         }
         let holdings = match open_to_read(data) {
             Ok(holdings) => holdings,
             Err(failure) => {
-                // It may be rebuilt just now.
-                say(format_args!("cannot read the Archive, tried again: {failure}"));
+                // The index may be under reconstruction.
+                say(format_args!("cannot read the Archive, retrying: {failure}"));
                 continue;
             }
         };
-        let mut tell = |item: &str, change: PlainChange| told.tell(item, &change);
+        let mut tell = |item: &str, change: PlainTreeChange| reporter.print_change(item, &change);
         let done = if all {
-            looks = 0;
+            checks = 0;
             tree.bring_up_to_date(&holdings, &mut tell)
         } else {
             tree.follow(&holdings, &mut tell)
         };
         if let Err(error) = done {
-            say(format_args!(
-                "the plain tree is not up to date, tried again: {}",
-                printable(&error.to_string())
-            ));
+            say(format_args!("cannot update the plain tree, retrying: {}", printable(&error.to_string())));
         }
-        told.end()?;
+        reporter.end()?;
     }
 }
 
-impl PlainTold {
-    fn tell(&mut self, item: &str, change: &PlainChange) -> bool {
+impl PlainTreeReporter {
+    fn print_change(&mut self, item: &str, change: &PlainTreeChange) -> bool {
         let (status, files, bytes, error, count) = match change {
-            PlainChange::Laid { files, bytes } => ("laid", Some(*files), Some(*bytes), None, &mut self.laid),
-            PlainChange::Removed => ("removed", None, None, None, &mut self.removed),
-            PlainChange::LeftOut(why) => ("left-out", None, None, Some(*why), &mut self.left_out),
-            PlainChange::Failed(error) => ("failed", None, None, Some(error.as_str()), &mut self.failed),
+            PlainTreeChange::Laid { files, bytes } => {
+                ("laid", Some(*files), Some(*bytes), None, &mut self.laid)
+            }
+            PlainTreeChange::Removed => ("removed", None, None, None, &mut self.removed),
+            PlainTreeChange::LeftOut(why) => ("left-out", None, None, Some(*why), &mut self.left_out),
+            PlainTreeChange::Failed(error) => ("failed", None, None, Some(error.as_str()), &mut self.failed),
         };
         *count += 1;
         self.written = if self.json {
-            self.output.json(&PlainLine { status, item, files, bytes, error })
+            self.output.json(&PlainTreeOutput { status, item, files, bytes, error })
         } else {
             let what = error.map(printable).unwrap_or_default();
             self.output.text(format_args!("{status}\t{}\t{what}\n", printable(item)))
@@ -130,7 +128,7 @@ impl PlainTold {
         self.written.is_ok()
     }
 
-    fn end(&mut self) -> Result<(), Failure> {
+    fn end(&mut self) -> Result<(), CommandError> {
         std::mem::replace(&mut self.written, Ok(()))?;
         self.output.flush()
     }

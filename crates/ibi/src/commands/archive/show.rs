@@ -1,34 +1,34 @@
 //! `ibi archive show`.
 
-use ibi_archive::holders::handover_of;
-use ibi_archive::told::Told;
+use ibi_archive::item_view::ItemView;
+use ibi_archive::replication::transfer_json;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::archive::Show;
-use crate::commands::archive::{open_to_read, shown};
-use crate::exit::{Answer, Failure};
-use crate::io::Output;
+use crate::cli::archive::ShowArgs;
+use crate::commands::archive::{item_output, open_to_read};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::StdoutWriter;
 
-/// An item, and its hand-over if one is not over.
+/// An item, with its transfer if one is open.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ShowOutput<'a> {
     #[serde(flatten)]
-    told: Told<'a>,
+    item: ItemView<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     handover: Option<Value>,
 }
 
-pub(crate) fn run(command: &Show) -> Result<Answer, Failure> {
+pub(crate) fn run(command: &ShowArgs) -> Result<CommandOutcome, CommandError> {
     let holdings = open_to_read(&command.data.folder()?)?;
     let (holding, role) = holdings.find(&command.ibi)?;
-    let mut output = Output::new();
+    let mut output = StdoutWriter::new();
     if command.json {
-        let told = Told::of(&holdings, &holding, role)?.with_history(&holdings, &holding)?;
-        output.json(&Shown { told, handover: handover_of(&holdings, &holding.path)? })?;
+        let item = ItemView::of(&holdings, &holding, role)?.with_history(&holdings, &holding)?;
+        output.json(&ShowOutput { item, handover: transfer_json(&holdings, &holding.path)? })?;
     } else {
-        shown::write(&holdings, &holding, role, &mut output)?;
+        item_output::write(&holdings, &holding, role, &mut output)?;
     }
     output.flush()?;
-    Ok(Answer::Yes)
+    Ok(CommandOutcome::Yes)
 }

@@ -3,49 +3,54 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ibi_archive::holders::handing::{Handing, Wish};
-use ibi_archive::holders::stand_of;
-use ibi_archive::mint::clock::{Clock as _, SystemClock};
-use ibi_archive::service::borrow;
+use ibi_archive::engine::lease;
+use ibi_archive::replication::custody_json;
+use ibi_archive::replication::outgoing_transfer::{OutgoingTransfer, TransferRequest};
+use ibi_mint::clock::{MintClock as _, SystemClock};
 
-use crate::cli::holders::{Drop, Keep, Transfer};
-use crate::commands::archive::{holders, open, open_to_read, who};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::cli::replication::{DropArgs, KeepArg, TransferArgs};
+use crate::commands::archive::{open, open_to_read, operator_of, peers};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-/// Between two looks at how it goes.
-const OFTEN: Duration = Duration::from_millis(100);
+/// Interval between checks of the progress.
+const TRANSFER_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(crate) fn transfer(command: &Transfer) -> Result<Answer, Failure> {
+pub(crate) fn transfer(command: &TransferArgs) -> Result<CommandOutcome, CommandError> {
+    command.peer_args.outgoing.apply()?;
     let data = command.data.folder()?;
-    let Some(to) = &command.to else { return word(command) };
-    // Before anything is asked for.
+    let Some(to) = &command.to else { return apply_operator_decision(command) };
+    // Checks the Archive before the network is used.
     let here = Mutex::new(open_to_read(&data)?);
-    if !borrow::is_on_line(&data) {
-        return Err(Failure::NotSure(format!(
-            "this Archive is not on line, and the taker fetches the item from it: start `ibi archive serve --data {}`, then \
+    if !lease::is_served(&data) {
+        return Err(CommandError::NotSure(format!(
+            "this Archive is not online, but the recipient fetches the item from it: run `ibi archive serve --data {}`, then \
              try again",
             data.display()
         )));
     }
     let now = SystemClock::new().read().wall;
     let now = ibi_id::Instant::new(now.seconds(), 0).unwrap_or(now).to_string();
-    let token = holders::token(&command.theirs)?;
-    let keep = command.keep == Keep::Copy;
-    let wish = Wish { item: command.ibi.clone(), to: to.clone(), token, keep, by: who() };
-    holders::waiting(async { Ok(Handing::may_move(&here, &wish).await?) })?;
+    let token = peers::token(&command.peer_args)?;
+    let keep = command.keep == KeepArg::Copy;
+    let request =
+        TransferRequest { item: command.ibi.clone(), to: to.clone(), token, keep, by: operator_of(&data) };
+    peers::block_on_network(async { Ok(OutgoingTransfer::check_taker_change(&here, &request).await?) })?;
     drop(here);
-    // Borrowed for a moment: a server of this folder goes on meanwhile.
-    let handing = Handing::begin(open(&data)?.holdings(), wish, now)?;
-    say(format_args!("handing over to {}; if you stop this command, it goes on by itself", handing.to));
+    // Leased only briefly, so that a running server goes on.
+    let transfer = OutgoingTransfer::begin(open(&data)?.holdings(), request, now)?;
+    say(format_args!(
+        "transferring to {}; if you stop this command, the transfer continues in the background",
+        transfer.to
+    ));
     let mut said = None;
     loop {
-        match Handing::of(&data, &handing.path)? {
-            Some(now) if now.handover == handing.handover => {
+        match OutgoingTransfer::for_item(&data, &transfer.path)? {
+            Some(now) if now.handover == transfer.handover => {
                 if now.failed {
                     now.end(&data)?;
                     let why = now.said.unwrap_or_default();
-                    return Err(Failure::NotSure(format!("nothing was handed over: {why}")));
+                    return Err(CommandError::NotSure(format!("nothing was transferred: {why}")));
                 }
                 if now.said != said {
                     said = now.said;
@@ -54,63 +59,65 @@ pub(crate) fn transfer(command: &Transfer) -> Result<Answer, Failure> {
             }
             _ => break,
         }
-        std::thread::sleep(OFTEN);
+        std::thread::sleep(TRANSFER_POLL_INTERVAL);
     }
     let holdings = open_to_read(&data)?;
-    if !handing.is_done(&holdings)? {
-        return Err(Failure::NotSure(
-            "it was given up, or another hand-over took its place, meanwhile".to_owned(),
+    if !transfer.is_done(&holdings)? {
+        return Err(CommandError::NotSure(
+            "the transfer was cancelled, or replaced by another one".to_owned(),
         ));
     }
-    told(command, "handed over")
+    print_status(command, "transferred")
 }
 
-/// The operator's word, which needs no network.
-fn word(command: &Transfer) -> Result<Answer, Failure> {
-    let archive = &mut open(&command.data.folder()?)?;
+/// Cancels a transfer, or reclaims the Original; needs no network.
+fn apply_operator_decision(command: &TransferArgs) -> Result<CommandOutcome, CommandError> {
+    let data = command.data.folder()?;
+    let archive = &mut open(&data)?;
     if command.cancel {
-        Handing::cancel(archive.holdings(), &command.ibi)?;
-        return told(command, "given up: nothing was handed over");
+        OutgoingTransfer::cancel(archive.holdings(), &command.ibi)?;
+        return print_status(command, "cancelled: nothing was transferred");
     }
-    archive.taker_destroyed(&command.ibi, &who())?;
-    Handing::forget(archive.holdings(), &command.ibi)?;
-    told(
+    archive.reclaim_original(&command.ibi, &operator_of(&data))?;
+    OutgoingTransfer::forget(archive.holdings(), &command.ibi)?;
+    print_status(
         command,
-        "the Original is here again. Should the taker come back, make sure that it is not the Original there",
+        "the Original is here again. If the recipient returns, make sure that it does not claim the Original",
     )
 }
 
-fn told(command: &Transfer, what: &str) -> Result<Answer, Failure> {
+fn print_status(command: &TransferArgs, what: &str) -> Result<CommandOutcome, CommandError> {
     let holdings = open_to_read(&command.data.folder()?)?;
-    let mut output = Output::new();
-    let stand = stand_of(&holdings, &command.ibi)?;
+    let mut output = StdoutWriter::new();
+    let custody = custody_json(&holdings, &command.ibi)?;
     if command.json {
-        output.json(&stand)?;
+        output.json(&custody)?;
     } else {
-        output.text(format_args!("{}\t{}\n", stand["state"].as_str().unwrap_or("nothing"), command.ibi))?;
+        output.text(format_args!("{}\t{}\n", custody["state"].as_str().unwrap_or("nothing"), command.ibi))?;
     }
     output.flush()?;
     say(format_args!("{what}"));
-    Ok(Answer::Yes)
+    Ok(CommandOutcome::Yes)
 }
 
-pub(crate) fn drop_copy(command: &Drop) -> Result<Answer, Failure> {
-    let mut archive = open(&command.data.folder()?)?;
+pub(crate) fn drop_copy(command: &DropArgs) -> Result<CommandOutcome, CommandError> {
+    let data = command.data.folder()?;
+    let mut archive = open(&data)?;
     if !command.yes {
         archive.holdings().find(&command.ibi)?;
-        return Err(Failure::NotSure(format!(
-            "this would take the copy of {} out of this Archive. If that is meant, say --yes",
+        return Err(CommandError::NotSure(format!(
+            "this would remove the copy of {} from this Archive. Pass --yes to confirm",
             command.ibi
         )));
     }
-    archive.drop_copy(&command.ibi, &who(), None)?;
-    let mut output = Output::new();
+    archive.drop_copy(&command.ibi, &operator_of(&data), None)?;
+    let mut output = StdoutWriter::new();
     if command.json {
         output.json(&serde_json::json!({ "item": command.ibi, "dropped": true }))?;
     } else {
         output.text(format_args!("{}\n", command.ibi))?;
     }
     output.flush()?;
-    say(format_args!("the copy is out of this Archive; `ibi archive copy` brings it back"));
-    Ok(Answer::Yes)
+    say(format_args!("removed the copy from this Archive; `ibi archive copy` fetches it again"));
+    Ok(CommandOutcome::Yes)
 }

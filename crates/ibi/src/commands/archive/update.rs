@@ -3,76 +3,86 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ibi_archive::deposit::Source;
-use ibi_archive::holders::peer::{Peer, PeerError};
-use ibi_archive::keep::{Role, State};
+use ibi_archive::deposit::DepositSource;
+use ibi_archive::keep::{LabelRole, State};
+use ibi_archive::replication::peer::{PeerArchive, PeerError};
 
-use crate::cli::archive::Update;
-use crate::commands::archive::{bar, holders, notes, open, open_to_read, shown, who};
-use crate::exit::{Answer, Failure};
+use crate::cli::archive::UpdateArgs;
+use crate::commands::archive::{
+    item_output, open, open_to_read, operator_of, peers, print_notes, progress_bar,
+};
+use crate::exit::{CommandError, CommandOutcome};
 use crate::io::say;
 
-/// Bytes from which on a person wants to see progress.
-const LONG: u64 = 8 << 20;
+/// Size from which a progress bar is shown.
+const UPDATE_PROGRESS_MIN_BYTES: u64 = 8 << 20;
 
-/// How long another Archive is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout for asking another Archive.
+const ORIGINAL_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(command: Update) -> Result<Answer, Failure> {
+pub(crate) fn run(command: UpdateArgs) -> Result<CommandOutcome, CommandError> {
+    command.outgoing.apply()?;
     let changes = command.description.changes()?;
     if changes.is_empty() && command.path.is_none() && !command.original {
         return Err(ibi_archive::ArchiveError::NothingToChange.into());
     }
-    let source = command.path.as_deref().map(Source::at).transpose()?;
+    let source = command.path.as_deref().map(DepositSource::at).transpose()?;
     let data = command.data.folder()?;
     if command.original && !command.yes {
-        nobody_else(&data, &command.ibi)?;
+        check_no_other_original(&data, &command.ibi)?;
     }
     let mut archive = open(&data)?;
     if command.original {
-        archive.declare_original(&command.ibi, &who())?;
-        say(format_args!("it is the Original from now on"));
+        archive.declare_original(&command.ibi, &operator_of(&data))?;
+        say(format_args!("this copy is now the Original"));
     }
     if !changes.is_empty() || source.is_some() {
-        let progress = bar(source.as_ref().map_or(0, Source::size), LONG);
+        let progress =
+            progress_bar(source.as_ref().map_or(0, DepositSource::size), UPDATE_PROGRESS_MIN_BYTES);
         let tell = |bytes| progress.inc(bytes);
-        let change = archive.prepare_update(&command.ibi, source.as_ref(), changes, &who(), &tell)?;
+        let change =
+            archive.prepare_update(&command.ibi, source.as_ref(), changes, &operator_of(&data), &tell)?;
         progress.finish_and_clear();
         match change {
-            None => say(format_args!("nothing is different: no new version was made")),
+            None => say(format_args!("nothing changed: no new version was created")),
             Some(change) => {
                 archive.commit(vec![change]).into_iter().collect::<Result<Vec<_>, _>>()?;
             }
         }
     }
     let (holding, role) = archive.holdings().find(&command.ibi)?;
-    if role == Role::Metadata {
-        say(format_args!("{} are metadata: the item that they describe has the new version", command.ibi));
+    if role == LabelRole::Metadata {
+        say(format_args!(
+            "{} is a metadata label: the item that it describes got the new version",
+            command.ibi
+        ));
     }
-    notes(archive.holdings(), &holding, true)?;
-    shown::print(archive.holdings(), &holding, command.json)?;
+    print_notes(archive.holdings(), &holding, true)?;
+    item_output::print(archive.holdings(), &holding, command.json)?;
     say(format_args!("version {} of {}", holding.version, holding.item.labels.primary()));
-    Ok(Answer::Yes)
+    Ok(CommandOutcome::Yes)
 }
 
-/// Asks the Archive that a copy came from, or that the item was given to, whether it has the Original: there is one in the world
-/// (clause 2.1).
-fn nobody_else(data: &Path, label: &str) -> Result<(), Failure> {
+/// Asks the Archive that the copy came from, or that the item was transferred to, whether it has
+/// the Original: there is only one (clause 2.1).
+fn check_no_other_original(data: &Path, label: &str) -> Result<(), CommandError> {
     let holdings = open_to_read(data)?;
     let (holding, _) = holdings.find(label)?;
-    let Some(url) = holdings.source(&holding.path)?.filter(|_| holding.state == State::Copy) else {
+    let Some(url) = holdings.replica_source(&holding.path)?.filter(|_| holding.state == State::Copy) else {
         return Ok(());
     };
-    let peer = Peer::new(&url, None)?;
-    match holders::waiting(async { Ok(peer.held_within(PATIENCE, label).await) })? {
-        Ok(held) if held.state == State::Original => Err(Failure::NotSure(format!(
-            "{url} says that it has the Original of {label}, and there is one in the world: its operator hands it over with `ibi archive \
-             transfer`. If that Archive is wrong, say --yes"
+    let peer = PeerArchive::new(&url, None)?;
+    match peers::block_on_network(async {
+        Ok(peer.describe_object_within(ORIGINAL_CHECK_TIMEOUT, label).await)
+    })? {
+        Ok(held) if held.state == State::Original => Err(CommandError::NotSure(format!(
+            "{url} claims the Original of {label}, and there can be only one: its operator can transfer it with `ibi archive \
+             transfer`. If that Archive is wrong, pass --yes"
         ))),
         Ok(_) | Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => Ok(()),
-        Err(_) => Err(Failure::NotSure(format!(
-            "{url} does not say whether it has the Original of {label}, and there is one in the world: try again when it is on line. If it \
-             has not, say --yes"
+        Err(_) => Err(CommandError::NotSure(format!(
+            "{url} does not say whether it has the Original of {label}, and there can be only one: try again when it is online. If it \
+             does not have it, pass --yes"
         ))),
     }
 }

@@ -1,32 +1,31 @@
-//! The decimal numbers behind the words of an opaque label (000 Tables 5.2 and 5.3).
+//! The decimal numbers that an opaque label encodes (000 Tables 5.2 and 5.3).
 
 use ibi_id::{Form, Label};
 use serde::Serialize;
 
 /// The digits of an `ibip` in order of their values (1.2).
 const IBIP_DIGITS: &str = "23456789ABCDEFGHJKLMNPQRSTU";
-/// Those of a legacy suffix (1.3).
+/// The digits of a legacy suffix (1.3).
 const LEGACY_DIGITS: &str = "23456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUV";
 
-/// What each part of a label is as a decimal number. Numbers are text: an IPv6 address has up to 48
-/// digits.
+/// The parts of a label as decimal numbers. As text, because an IPv6 address has up to 48 digits.
 #[derive(Serialize)]
 pub(super) struct LabelDecimals {
     /// The text of the IP address, read in base 11 or 17.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
-    /// The port, unless it is 800, which is not written.
+    /// The port, unless it is the default, 800.
     #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<String>,
     /// Seconds since 1995-08-01.
     seconds: String,
-    /// The digits after `W`, leading zeros of the fraction left out (D3).
+    /// The digits after `W`, without leading zeros of the fraction (D3).
     #[serde(skip_serializing_if = "Option::is_none")]
     fraction: Option<String>,
 }
 
 impl LabelDecimals {
-    /// Those of a label; nothing for a `rep`, whose numbers are written as they are.
+    /// The numbers of a label; `None` for a `rep`, which is decimal already.
     pub(super) fn of<S: AsRef<str>>(label: &Label<S>) -> Option<Self> {
         let decimal = |word: &str| decimal(&word.to_ascii_uppercase(), IBIP_DIGITS);
         match label.form() {
@@ -53,7 +52,7 @@ impl LabelDecimals {
         }
     }
 
-    /// Each number with what it is.
+    /// The numbers with their names.
     pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("address", self.address.as_deref()),
@@ -65,14 +64,14 @@ impl LabelDecimals {
     }
 }
 
-/// A word as a decimal number of any length. A character that is no digit counts as zero: a label
+/// Converts a word to a decimal number of any length. Other characters count as zero; a valid label
 /// has none.
 fn decimal(word: &str, digits: &str) -> String {
     let base = digits.len() as u32;
-    // Decimal digits, the lowest first.
+    // Decimal digits, least significant first.
     let mut number = vec![0_u8];
     for c in word.chars() {
-        // At most 53 of them: fits.
+        // At most 53 digits, which fits.
         let mut carry = digits.find(c).unwrap_or(0) as u32;
         for digit in &mut number {
             let value = u32::from(*digit) * base + carry;

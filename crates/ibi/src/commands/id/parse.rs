@@ -1,37 +1,42 @@
 //! `ibi id parse`.
 
-use crate::cli::Parse;
-use crate::commands::id::record::Record;
-use crate::exit::{Answer, Failure};
-use crate::io::{Lines, Output, say};
+use crate::cli::IdParseArgs;
+use crate::commands::id::record::ParsedLabelRecord;
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{LineReader, StdoutWriter, say};
 
-pub(in crate::commands) fn run(command: Parse) -> Result<Answer, Failure> {
-    let mut report =
-        Report { json: command.json, verbose: command.verbose, output: Output::new(), read: 0, invalid: 0 };
+pub(in crate::commands) fn run(command: IdParseArgs) -> Result<CommandOutcome, CommandError> {
+    let mut report = ParseReporter {
+        json: command.json,
+        verbose: command.verbose,
+        output: StdoutWriter::new(),
+        read: 0,
+        invalid: 0,
+    };
     if command.labels.is_empty() {
-        let mut lines = Lines::stdin("labels");
+        let mut lines = LineReader::stdin("labels");
         while let Some(line) = lines.next(&mut report.output)? {
-            report.tell(&line)?;
+            report.print_label(&line)?;
         }
     } else {
         for label in &command.labels {
-            report.tell(&label.to_string_lossy())?;
+            report.print_label(&label.to_string_lossy())?;
         }
     }
     report.end()
 }
 
-struct Report {
+struct ParseReporter {
     json: bool,
     verbose: bool,
-    output: Output,
+    output: StdoutWriter,
     read: u64,
     invalid: u64,
 }
 
-impl Report {
-    fn tell(&mut self, label: &str) -> Result<(), Failure> {
-        let record = Record::of(label);
+impl ParseReporter {
+    fn print_label(&mut self, label: &str) -> Result<(), CommandError> {
+        let record = ParsedLabelRecord::of(label);
         self.read += 1;
         self.invalid += u64::from(!record.is_valid());
         if self.json {
@@ -41,11 +46,16 @@ impl Report {
         }
     }
 
-    fn end(mut self) -> Result<Answer, Failure> {
+    fn end(mut self) -> Result<CommandOutcome, CommandError> {
         self.output.flush()?;
         if self.invalid > 0 && self.read > 1 {
-            say(format_args!("{} of {} labels are not valid", self.invalid, self.read));
+            say(format_args!(
+                "{} of {} labels {} not valid",
+                self.invalid,
+                self.read,
+                if self.invalid == 1 { "is" } else { "are" }
+            ));
         }
-        Ok(Answer::from(self.invalid == 0))
+        Ok(CommandOutcome::from(self.invalid == 0))
     }
 }

@@ -1,20 +1,21 @@
-//! What is told of a label: one JSON object, or some lines for people. `docs/formats/id-json.md` describes it.
+//! The description of a label, as one JSON object or as readable lines: see
+//! `docs/formats/id-json.md`.
 
 use std::fmt::Display;
 use std::net::IpAddr;
 
-use ibi_id::{Host, Instant, Label, NotUnique, ParseError, Unix};
-use ibi_protocol::{FilePath, LabelLink, LinkError, PersistentError};
+use ibi_id::{Host, Instant, Label, NotUnique, ParseError, UnixSeconds};
+use ibi_protocol::{FilePath, LabelLink, LinkError, PersistentUrlError};
 use serde::{Serialize, Serializer};
 
 use crate::commands::id::decimals::LabelDecimals;
-use crate::exit::Failure;
-use crate::io::{Output, printable};
+use crate::exit::CommandError;
+use crate::io::{StdoutWriter, printable};
 
-/// A label that was read, by itself or in a link, or the reason why it was not.
-pub(super) struct Record<'a> {
+/// The result of parsing a label or a link.
+pub(super) struct ParsedLabelRecord<'a> {
     input: &'a str,
-    read: Result<InputLabel<'a>, ErrorRecord>,
+    read: Result<InputLabel<'a>, LabelErrorOutput>,
 }
 
 enum InputLabel<'a> {
@@ -22,14 +23,14 @@ enum InputLabel<'a> {
     Linked(Box<LabelLink>),
 }
 
-impl<'a> Record<'a> {
+impl<'a> ParsedLabelRecord<'a> {
     pub(super) fn of(input: &'a str) -> Self {
         let read = match Label::parse(input) {
             Ok(label) => Ok(InputLabel::Plain(label)),
             Err(_) if LabelLink::is_link(input) => LabelLink::parse(input)
                 .map(|link| InputLabel::Linked(Box::new(link)))
-                .map_err(|error| ErrorRecord::of_link(&error)),
-            Err(error) => Err(ErrorRecord::of(&error)),
+                .map_err(|error| LabelErrorOutput::of_link(&error)),
+            Err(error) => Err(LabelErrorOutput::of(&error)),
         };
         Self { input, read }
     }
@@ -38,11 +39,11 @@ impl<'a> Record<'a> {
         self.read.is_ok()
     }
 
-    pub(super) fn write_json(&self, verbose: bool, output: &mut Output) -> Result<(), Failure> {
+    pub(super) fn write_json(&self, verbose: bool, output: &mut StdoutWriter) -> Result<(), CommandError> {
         match &self.read {
             Ok(InputLabel::Plain(label)) => self.write_valid(label, None, verbose, output),
             Ok(InputLabel::Linked(link)) => self.write_valid(&link.url.label, Some(link), verbose, output),
-            Err(error) => output.json(&Invalid { input: self.input, valid: false, error }),
+            Err(error) => output.json(&InvalidLabelOutput { input: self.input, valid: false, error }),
         }
     }
 
@@ -51,10 +52,10 @@ impl<'a> Record<'a> {
         label: &Label<S>,
         link: Option<&LabelLink>,
         verbose: bool,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
+        output: &mut StdoutWriter,
+    ) -> Result<(), CommandError> {
         let unique = label.globally_unique();
-        output.json(&Valid {
+        output.json(&ValidLabelOutput {
             input: self.input,
             valid: true,
             form: label.form().name(),
@@ -71,7 +72,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    pub(super) fn write_text(&self, verbose: bool, output: &mut Output) -> Result<(), Failure> {
+    pub(super) fn write_text(&self, verbose: bool, output: &mut StdoutWriter) -> Result<(), CommandError> {
         output.text(format_args!("{}\n", printable(self.input)))?;
         match &self.read {
             Ok(InputLabel::Plain(label)) => write_lines(label, None, verbose, output),
@@ -80,11 +81,11 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The rule, and a mark under the character that breaks it.
-    fn write_error(&self, error: &ErrorRecord, output: &mut Output) -> Result<(), Failure> {
+    /// Prints the rule, and a mark under the character that breaks it.
+    fn write_error(&self, error: &LabelErrorOutput, output: &mut StdoutWriter) -> Result<(), CommandError> {
         output.text(format_args!("  {:<10} {}\n", "invalid", error.message))?;
         let (before, after) = self.input.split_at_checked(error.position).unwrap_or((self.input, ""));
-        // Long lines are not repeated: the position tells.
+        // Long input is not repeated; the position is enough.
         if self.input.len() <= 100 {
             let (before, after) = (printable(before), printable(after));
             output.text(format_args!("  {:<10} {before}{after}\n", "at"))?;
@@ -101,8 +102,8 @@ fn write_lines<S: AsRef<str>>(
     label: &Label<S>,
     link: Option<&LabelLink>,
     verbose: bool,
-    output: &mut Output,
-) -> Result<(), Failure> {
+    output: &mut StdoutWriter,
+) -> Result<(), CommandError> {
     let mut line = |name, value: &dyn Display| output.text(format_args!("  {name:<10} {value}\n"));
     if let Some(link) = link.map(LinkMembers::of) {
         line("label", &link.label)?;
@@ -126,9 +127,9 @@ fn write_lines<S: AsRef<str>>(
     line("instant", &label.instant())?;
     line("canonical", label)?;
     match label.globally_unique() {
-        Some(Ok(())) => line("unique", &"yes, in the whole world")?,
+        Some(Ok(())) => line("unique", &"yes, globally")?,
         Some(Err(reason)) => line("unique", &format_args!("no: {reason}"))?,
-        None => line("unique", &"not known: the prefix of a legacy label does not tell")?,
+        None => line("unique", &"unknown: the prefix of a legacy label does not show it")?,
     }
     let decimals = LabelDecimals::of(label).filter(|_| verbose);
     for (name, value) in decimals.iter().flat_map(LabelDecimals::named) {
@@ -138,7 +139,7 @@ fn write_lines<S: AsRef<str>>(
 }
 
 #[derive(Serialize)]
-struct Valid<'a> {
+struct ValidLabelOutput<'a> {
     input: &'a str,
     valid: bool,
     form: &'static str,
@@ -152,7 +153,7 @@ struct Valid<'a> {
     #[serde(serialize_with = "shown")]
     instant: Instant,
     #[serde(serialize_with = "shown")]
-    unix: Unix,
+    unix: UnixSeconds,
     globally_unique: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_unique_because: Option<&'static str>,
@@ -162,7 +163,7 @@ struct Valid<'a> {
     link: Option<LinkMembers>,
 }
 
-/// What a link says beside the label.
+/// The parts of a link besides the label.
 #[derive(Serialize)]
 struct LinkMembers {
     label: String,
@@ -187,15 +188,15 @@ impl LinkMembers {
 }
 
 #[derive(Serialize)]
-struct Invalid<'a> {
+struct InvalidLabelOutput<'a> {
     input: &'a str,
     valid: bool,
-    error: &'a ErrorRecord,
+    error: &'a LabelErrorOutput,
 }
 
-/// A broken rule, for programs and people.
+/// A broken rule, for JSON and for text.
 #[derive(Serialize)]
-pub(super) struct ErrorRecord {
+pub(super) struct LabelErrorOutput {
     rule: &'static str,
     #[serde(skip)]
     clause: &'static str,
@@ -203,7 +204,7 @@ pub(super) struct ErrorRecord {
     message: String,
 }
 
-impl ErrorRecord {
+impl LabelErrorOutput {
     pub(super) fn of(error: &ParseError) -> Self {
         let rule = error.rule();
         Self {
@@ -216,7 +217,7 @@ impl ErrorRecord {
 
     fn of_link(error: &LinkError) -> Self {
         let (clause, message) = match &error.error {
-            PersistentError::Label { rule, .. } => (rule.clause(), rule.message().to_owned()),
+            PersistentUrlError::Label { rule, .. } => (rule.clause(), rule.message().to_owned()),
             other => ("4.1", other.to_string()),
         };
         Self { rule: error.error.code(), clause, position: error.position, message }

@@ -1,15 +1,19 @@
 //! `ibi resolver alerts`.
 
-use ibi_resolver::shown::{AlertShown, ClaimShown, VersionShown};
+use ibi_archive::ownership::LOCAL_OPERATOR;
+use ibi_resolver::api_view::{AlertClaimView, AlertVersionView, AlertView};
 
-use crate::cli::resolver::Alerts;
-use crate::commands::archive::who;
+use crate::cli::resolver::ResolverAlertsArgs;
 use crate::commands::resolver::{clock, open};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-/// What is known of a claim, a line each.
-fn evidence(output: &mut Output, claim: &ClaimShown, prefix: Option<&str>) -> Result<(), Failure> {
+/// Prints the evidence for a claim, one line each.
+fn print_evidence(
+    output: &mut StdoutWriter,
+    claim: &AlertClaimView,
+    prefix: Option<&str>,
+) -> Result<(), CommandError> {
     if let (Some(prefix), Some(own)) = (prefix, claim.own_prefix) {
         let whose = if own { "the prefix of this Archive" } else { "not the prefix of this Archive" };
         output.text(format_args!("\t\tlabel minted under {}: {whose}\n", printable(prefix)))?;
@@ -21,7 +25,7 @@ fn evidence(output: &mut Output, claim: &ClaimShown, prefix: Option<&str>) -> Re
     if let Some(epoch) = claim.epoch {
         output.text(format_args!("\t\tepoch {epoch}\n"))?;
     }
-    for VersionShown { version, inventory } in &claim.versions {
+    for AlertVersionView { version, inventory } in &claim.versions {
         output.text(format_args!("\t\tv{version} {}\n", printable(inventory)))?;
     }
     if let Some(email) = claim.contact.as_ref().and_then(|contact| contact.email.as_deref()) {
@@ -30,31 +34,31 @@ fn evidence(output: &mut Output, claim: &ClaimShown, prefix: Option<&str>) -> Re
     Ok(())
 }
 
-pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
+pub(crate) fn run(command: &ResolverAlertsArgs) -> Result<CommandOutcome, CommandError> {
     let registry = open(&command.data)?;
-    let mut output = Output::new();
+    let mut output = StdoutWriter::new();
     let alerts = match (command.resolve, &command.note) {
         (Some(id), Some(note)) => {
             if registry.alert(id)?.is_some_and(|alert| alert.resolved.is_some()) {
-                say(format_args!("alert {id} is over already: `ibi resolver alerts --all` tells since when"));
-                return Ok(Answer::No);
+                say(format_args!("alert {id} is already resolved: see `ibi resolver alerts --all`"));
+                return Ok(CommandOutcome::No);
             }
-            let ended = registry.resolve_alert(id, &who(), note, clock()())?;
+            let ended = registry.resolve_alert(id, LOCAL_OPERATOR, note, clock()())?;
             let Some(ended) = ended else {
-                say(format_args!("there is no alert {id}: `ibi resolver alerts --all` shows all"));
-                return Ok(Answer::No);
+                say(format_args!("there is no alert {id}: list all with `ibi resolver alerts --all`"));
+                return Ok(CommandOutcome::No);
             };
             vec![ended]
         }
         _ => registry.alerts(command.all)?,
     };
     for alert in &alerts {
-        let shown = AlertShown::new(&registry, alert);
+        let shown = AlertView::new(&registry, alert);
         if command.json {
             output.json(&shown)?;
             continue;
         }
-        let AlertShown { id, item, first_seen, last_seen, times, .. } = &shown;
+        let AlertView { id, item, first_seen, last_seen, times, .. } = &shown;
         let item = printable(item);
         output.text(format_args!("{id}\t{item}\t{times} x, {first_seen} to {last_seen}\n"))?;
         for claim in &shown.claims {
@@ -62,7 +66,7 @@ pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
             let updated = claim.timestamp.as_deref().unwrap_or("-");
             let (archive, url, updated) = (printable(&claim.archive), printable(url), printable(updated));
             output.text(format_args!("\t{archive} claims the original at {url}, updated {updated}\n"))?;
-            evidence(&mut output, claim, shown.prefix.as_deref())?;
+            print_evidence(&mut output, claim, shown.prefix.as_deref())?;
         }
         if let Some(end) = &shown.resolved {
             output.text(format_args!(
@@ -77,5 +81,5 @@ pub(crate) fn run(command: &Alerts) -> Result<Answer, Failure> {
     if alerts.is_empty() {
         say(format_args!("no alerts"));
     }
-    Ok(Answer::Yes)
+    Ok(CommandOutcome::Yes)
 }

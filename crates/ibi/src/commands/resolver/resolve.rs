@@ -3,28 +3,31 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use ibi_http::accept::Tongue;
+use ibi_http::accept::UiLanguage;
 use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::AcceptedLanguages;
 use ibi_resolver::link::path_and_query;
-use ibi_resolver::{Asked, Health, Network, Outcome, Resolver, Told};
+use ibi_resolver::{
+    ArchiveHealth, HttpTransport, OutcomeView, ResolutionOutcome, ResolutionRequest, Resolver,
+};
 use serde_json::json;
 
-use crate::cli::resolver::Resolve;
-use crate::commands::resolver::{clock, open};
-use crate::exit::{Answer, Failure};
-use crate::io::{Output, printable, say};
+use crate::cli::resolver::ResolverResolveArgs;
+use crate::commands::resolver::{clock, is_trial, open};
+use crate::exit::{CommandError, CommandOutcome};
+use crate::io::{StdoutWriter, printable, say};
 
-pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
+pub(crate) fn run(command: &ResolverResolveArgs) -> Result<CommandOutcome, CommandError> {
+    command.trust.apply()?;
     let registry = open(&command.data)?;
     let base = &registry.settings().public_url;
-    // Of a whole URL, of whatever resolver, the path is what is asked for.
+    // Only the path and query of a URL matter, whatever its resolver.
     let given = path_and_query(&command.url);
     let (path, query) =
         given.split_once('?').map_or((given.as_str(), None), |(path, query)| (path, Some(query)));
-    let url = PersistentUrl::parse(path, query).map_err(|error| Failure::Usage(error.to_string()))?;
+    let url = PersistentUrl::parse(path, query).map_err(|error| CommandError::Usage(error.to_string()))?;
     let persistent = format!("{base}{path}{}", query.map_or_else(String::new, |query| format!("?{query}")));
-    let asked = Asked {
+    let request = ResolutionRequest {
         url,
         persistent,
         languages: AcceptedLanguages::parse(&command.language),
@@ -32,21 +35,22 @@ pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
         explain: command.explain,
         goes: false,
     };
+    let allow_private = command.allow_private || is_trial(&command.data)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let resolution = runtime.map_err(Failure::Serve)?.block_on(async {
-        let network = Arc::new(Network::new(command.allow_private, Health::default()));
+    let resolution = runtime.map_err(CommandError::Serve)?.block_on(async {
+        let network = Arc::new(HttpTransport::new(allow_private, ArchiveHealth::default()));
         let resolver = Resolver::new(network, Arc::new(registry.clone()), clock());
-        resolver.resolve(asked).await
+        resolver.resolve(request).await
     });
-    let told = Told::new(&resolution.outcome, Tongue::English);
-    let mut output = Output::new();
+    let outcome = OutcomeView::new(&resolution.outcome, UiLanguage::English);
+    let mut output = StdoutWriter::new();
     match (&resolution.outcome, command.json) {
-        (_, true) => output.json(&json!({ "outcome": told, "explanation": resolution.explanation }))?,
-        (Outcome::Found { location, .. }, false) => output.text(format_args!("{location}\n"))?,
-        _ => say(format_args!("{}", printable_lines(&told.to_text(Tongue::English)))),
+        (_, true) => output.json(&json!({ "outcome": outcome, "explanation": resolution.explanation }))?,
+        (ResolutionOutcome::Found { location, .. }, false) => output.text(format_args!("{location}\n"))?,
+        _ => say(format_args!("{}", printable_lines(&outcome.to_text(UiLanguage::English)))),
     }
     output.flush()?;
-    if let Outcome::Incomplete { silent, .. } = &resolution.outcome
+    if let ResolutionOutcome::Incomplete { silent, .. } = &resolution.outcome
         && !command.json
     {
         for (archive, why) in silent {
@@ -56,7 +60,7 @@ pub(crate) fn run(command: &Resolve) -> Result<Answer, Failure> {
     if let Some(explanation) = resolution.explanation.filter(|_| !command.json) {
         say(format_args!("{}", printable_lines(&explanation.to_string())));
     }
-    Ok(Answer::from(matches!(resolution.outcome, Outcome::Found { .. })))
+    Ok(CommandOutcome::from(matches!(resolution.outcome, ResolutionOutcome::Found { .. })))
 }
 
 fn printable_lines(text: &str) -> String {

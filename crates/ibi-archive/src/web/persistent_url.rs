@@ -1,0 +1,165 @@
+//! Persistent URLs at the Archive's own address: `http://<archiveaddress>/<IBI>` supports
+//! everything in clause 4.1 for items held here. Other requests are redirected to the resolver
+//! (clause 2).
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use ibi_http::Problem;
+use ibi_protocol::analysis::AcceptedLanguages;
+use ibi_protocol::persistent::append_query;
+use ibi_protocol::{PersistentUrl, PersistentUrlError, RelationPart, UrlRequest, Verbs};
+use ibi_store::index::LabelRole;
+use ibi_store::journal::State;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use crate::ArchiveError;
+use crate::archive::Holdings;
+use crate::relations::walk::RelationDestination;
+use crate::relations::{RelationTarget, TargetPart};
+use crate::service::address;
+use crate::service::answer::{may_open, target_location};
+use crate::web::item_routes::{self, PageRequest};
+use crate::web::site::{ArchiveSite, problem};
+use crate::web::target_redirect;
+
+/// Maximum number of `Accept-Language` lines, and their total size.
+const MAX_ACCEPT_LANGUAGE_LINES: usize = 16;
+const MAX_ACCEPT_LANGUAGE_BYTES: usize = 8 << 10;
+
+/// Characters to encode in a `Location` header, besides everything that is not ASCII.
+const LOCATION_ENCODE_SET: &AsciiSet = &CONTROLS.add(b' ');
+
+pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> Result<Response, Problem> {
+    let uri = &client.uri;
+    let asked = PersistentUrl::parse(uri.path(), uri.query()).map_err(|error| match error {
+        PersistentUrlError::Label { .. } => {
+            Problem::not_found("there is nothing at this address: / leads to what this Archive holds")
+        }
+        error => Problem::bad_request(error.to_string()),
+    })?;
+    let holdings = &*site.desk.read().map_err(|error| problem(&error))?;
+    let label = asked.label.spelling();
+    let (holding, role) = match holdings.find_bare(label) {
+        Ok(found) => found,
+        Err(
+            error @ (ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. } | ArchiveError::Lost { .. }),
+        ) => return redirect_to_resolver(site, client).ok_or_else(|| not_held_problem(label, &error)),
+        Err(error) => return Err(problem(&error)),
+    };
+    let from = RelationTarget::new(holding, role);
+    let accepted = AcceptedLanguages::parse(&accept_language(&client.headers));
+    let followed = holdings.follow_relation(&from, &asked.verbs.relation, &accepted);
+    let led = match followed.map_err(|error| problem(&error))? {
+        RelationDestination::Here { led, vouched } => match redirect_to_resolver(site, client) {
+            // Others may know of a later edition (4.2 step 4).
+            Some(response) if !vouched => return Ok(response),
+            _ => led,
+        },
+        RelationDestination::Removed(led) => {
+            let role = if led.what == TargetPart::Item { LabelRole::Item } else { LabelRole::Metadata };
+            holdings.load_long_metadata(&led.holding).map_err(|error| problem(&error))?;
+            return item_routes::tombstone(holdings, &led.holding, role, client);
+        }
+        RelationDestination::Missing(there) => {
+            return redirect_to_resolver(site, client)
+                .ok_or_else(|| missing_relation_problem(label, &asked.verbs, &there));
+        }
+    };
+    if asked.original && led.holding.state != State::Original {
+        return redirect_to_resolver(site, client).ok_or_else(|| {
+            Problem::not_found(format!("{label} is here as a Copy, and the original is required"))
+        });
+    }
+    deliver(site, holdings, client, &asked, &led)
+}
+
+/// Redirects a client within this Archive or to the item's target URL.
+fn deliver(
+    site: &ArchiveSite,
+    holdings: &Holdings,
+    client: &PageRequest,
+    asked: &PersistentUrl,
+    led: &RelationTarget,
+) -> Result<Response, Problem> {
+    let holding = &led.holding;
+    let request = UrlRequest {
+        client: vec![client.ip],
+        ibi: asked.label.spelling().to_owned(),
+        file: asked.file.clone(),
+        verbs: Verbs { file_list: asked.verbs.file_list, ..Verbs::default() },
+        wants_all: false,
+    };
+    let found = target_location(holdings, led, &request, Some(client.ip), site.now())
+        .map_err(|error| problem(&error))?;
+    let Some((path, _)) = found else {
+        let list = address::file_list_path(&holding.item.labels);
+        return Err(Problem::not_found(match led.what {
+            TargetPart::Item => format!("the item has no file of this name; {list} lists those it has"),
+            TargetPart::Metadata { .. } => "metadata have no files".to_owned(),
+        }));
+    };
+    let leaves = led.what == TargetPart::Item && !asked.verbs.file_list;
+    if leaves
+        && let Some(url) = &holding.item.url
+        && may_open(holding, Some(client.ip), site.now())
+    {
+        return target_redirect::redirect_to_target(
+            site,
+            holding,
+            url,
+            asked.file.as_ref(),
+            client,
+            &asked.passed_on,
+        );
+    }
+    let mut response = redirect(&append_query(&path, &asked.passed_on));
+    if asked.verbs.relation.parts().contains(&RelationPart::Translation(None)) {
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Language"));
+    }
+    Ok(response)
+}
+
+/// All `Accept-Language` lines, joined (RFC 9110 5.3).
+fn accept_language(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(header::ACCEPT_LANGUAGE).iter().take(MAX_ACCEPT_LANGUAGE_LINES);
+    let mut all = lines.filter_map(|line| line.to_str().ok()).collect::<Vec<_>>().join(",");
+    if all.len() > MAX_ACCEPT_LANGUAGE_BYTES {
+        // `to_str` accepts ASCII only, so every byte is a character boundary.
+        all.truncate(MAX_ACCEPT_LANGUAGE_BYTES);
+    }
+    all
+}
+
+/// Redirects to the resolver, if one is configured, with the same path and query.
+fn redirect_to_resolver(site: &ArchiveSite, client: &PageRequest) -> Option<Response> {
+    let base = site.resolver.as_deref()?.trim_end_matches('/');
+    let asked = client.uri.path_and_query().map_or("/", |asked| asked.as_str());
+    Some(redirect(&format!("{base}{asked}")))
+}
+
+/// A 302 redirect, encoded for a header.
+pub(super) fn redirect(to: &str) -> Response {
+    // A path sent by a client may contain bytes that headers do not allow.
+    let to = utf8_percent_encode(to, LOCATION_ENCODE_SET).to_string();
+    let Ok(to) = HeaderValue::from_str(&to) else { return Problem::internal().into_response() };
+    let fresh = HeaderValue::from_static("no-cache");
+    (StatusCode::FOUND, [(header::LOCATION, to), (header::CACHE_CONTROL, fresh)]).into_response()
+}
+
+fn not_held_problem(label: &str, error: &ArchiveError) -> Problem {
+    match error {
+        ArchiveError::Unknown { .. } => Problem::not_found(format!("{label} is not in this Archive")),
+        error => problem(error),
+    }
+}
+
+/// 4.3: the item is known, but not that translation or format.
+fn missing_relation_problem(label: &str, verbs: &Verbs, there: &[String]) -> Problem {
+    let asked = verbs.relation.modifiers();
+    Problem::not_found(match there {
+        [] => format!("{label}{asked}: this Archive has no such thing of it"),
+        there => {
+            format!("{label}{asked}: this Archive has no such thing of it. There is: {}", there.join(", "))
+        }
+    })
+}
