@@ -276,7 +276,7 @@ fn a_hand_over_waits_for_its_taker_and_the_operators_word_ends_it() {
     let shown = here.shown(&rep);
     assert_eq!(shown["state"], "Original");
     let last = shown["history"].as_array().unwrap().last().unwrap().clone();
-    assert!(last["note"].as_str().unwrap().contains("gone for ever"), "{last}");
+    assert!(last["note"].as_str().unwrap().contains("permanently lost"), "{last}");
 }
 
 #[test]

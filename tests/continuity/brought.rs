@@ -42,13 +42,13 @@ fn a_metadata_label_is_never_used_twice() {
     let from = folder.folder(&[(b"a", b"two")]).display().to_string();
     let ahead = format!("{}/2999/01.01.00.00", folder.service.rsplitn(3, '/').nth(2).unwrap());
     for (arguments, says) in [
-        (&["--metadata-label", METADATA][..], "never given to another"),
-        (&["--metadata-label", "sid.inpe.br/mtc-m18/2009/07.21.13.23.47"], "never given to another"),
-        (&["--metadata-label", UTILITIES], "never given to another"),
-        (&["--label", METADATA], "never given to another"),
+        (&["--metadata-label", METADATA][..], "is never reassigned"),
+        (&["--metadata-label", "sid.inpe.br/mtc-m18/2009/07.21.13.23.47"], "is never reassigned"),
+        (&["--metadata-label", UTILITIES], "is never reassigned"),
+        (&["--label", METADATA], "is never reassigned"),
         (
             &["--label", "a.br/b/2001/01.01.00.00", "--metadata-label", "a.br/b/2001/01.01.00.00"],
-            "never given",
+            "never reassigned",
         ),
         (&["--metadata-label", &ahead], "but was not minted"),
         (&["--metadata-label", "x"], "is not a valid label"),

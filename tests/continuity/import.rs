@@ -245,7 +245,7 @@ fn metadata_that_come_later_are_taken_over() {
     write(&third, &format!("{label}/doc/oai_dc.xml"), record("Other", OAI).as_bytes());
     let run = import(&folder, &third, &[]);
     assert_eq!((run.status, statuses_of(&run, label).as_deref()), (1, Some("refused")), "{}", run.stdout);
-    assert!(run.stdout.contains("metadata of its own"), "{}", run.stdout);
+    assert!(run.stdout.contains("already has metadata here"), "{}", run.stdout);
     assert_eq!(folder.archive("rebuild", &[]).status, 0);
     assert_eq!(folder.archive("show", &[UTILITIES]).json().remove(0), item, "made anew from the tree");
     assert_eq!(folder.archive("audit", &[]).status, 0);

@@ -67,7 +67,7 @@ fn labels_that_cannot_be_a_service_are_refused_before_anything_is_made() {
     let [machine, domain @ ..] = &host.split('.').collect::<Vec<_>>()[..] else { unreachable!() };
     let ahead = format!("{}/{machine}/2999/01.01.00.00", domain.join("."));
     let run = init(&["--service", &ahead]);
-    assert!(run.status == 4 && run.stderr.contains("not minted here yet"), "{}", run.stderr);
+    assert!(run.status == 4 && run.stderr.contains("but was not minted"), "{}", run.stderr);
     // An earlier label under its own prefix, from before this minter, is valid.
     let earlier = format!("{}/{machine}/2001/01.01.00.00", domain.join("."));
     let run = init(&["--service", &earlier]);
@@ -83,7 +83,7 @@ fn aliases_of_the_service_are_the_service_and_the_registered_label_is_told() {
     let folder = Folder::new();
     let alias = "8JMKD3MGP8W/34PGRBS";
     let run = folder.archive("settings", &["--registered-label", alias]);
-    assert!(run.status != 0 && run.stderr.contains("no label of the Archive service"), "{}", run.stderr);
+    assert!(run.status != 0 && run.stderr.contains("not a label of the Archive service"), "{}", run.stderr);
     let server = folder.serve();
     let ask = |label: &str, query: &str| server.get(&format!("/{label}?{query}"));
     let confirm = "servicesubject=inclusionConfirmationRequest";

@@ -30,7 +30,7 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     };
     let two = alarmed(&audit());
     assert_eq!(two.len(), 1, "{two:?}");
-    let expected = format!("this Archive and {} say that they have the Original of {rep}", there.url());
+    let expected = format!("this Archive and {} claim the Original of {rep}", there.url());
     assert!(two[0].starts_with(&expected), "{two:?}");
     // An Archive is identified across addresses, and this one is not another.
     let [other, itself] = [&there, &here].map(|holder| holder.url().replace("127.0.0.1", "localhost"));
@@ -41,7 +41,8 @@ fn two_originals_and_versions_that_differ_are_an_alarm() {
     here.does("update", &[&rep, "--dc", "title=Three"]);
     let both = alarmed(&audit());
     assert_eq!(both.len(), 2, "{both:?}");
-    assert!(both[0].contains(&format!("has another version 2 of {rep} than was ever here")), "{both:?}");
+    let expected = format!("version 2 of {rep} at {} differs from every local version", there.url());
+    assert!(both[0].contains(&expected), "{both:?}");
     assert_eq!(here.shown(&rep)["version"], 3, "nothing is overwritten");
     // The operators have settled who has it: the one of the earlier epoch yields, and the other
     // cannot.
@@ -216,7 +217,7 @@ fn an_object_that_is_lost_before_a_rebuild_comes_back_as_the_original() {
         let compared = there.run("audit", &[&rep, "--with", &here.url()]);
         assert!(compared.status == 1 && compared.stderr.contains("ALARM"), "{}", compared.stderr);
         let lost = here.run("audit", &[&rep, "--with", &there.url(), "--repair"]);
-        assert!(lost.stderr.contains(&format!("`ibi archive copy {rep} --from`")), "{}", lost.stderr);
+        assert!(lost.stderr.contains(&format!("`ibi archive copy {rep} --from ARCHIVE`")), "{}", lost.stderr);
         let rebuilt = here.run("rebuild", &[]);
         assert_eq!(rebuilt.json()[0]["missing"], serde_json::json!([rep]), "{}", rebuilt.stderr);
         here.does("copy", &[&rep, "--from", &there.url()]);

@@ -38,7 +38,7 @@ fn a_flipped_byte_is_never_given_out_and_other_blocks_are() {
         assert!(other.status == 206 && other.is_whole() && other.body == good[from..to], "{from}-{to}");
     }
     assert_eq!(server.get(&format!("/col/{rep}/doc/small.txt")).body, b"small");
-    assert!(server.log().contains("a damaged block was not given out"));
+    assert!(server.log().contains("a damaged block was not served"));
     let counted = server.get("/metrics").text();
     let count = counted.lines().find_map(|line| line.strip_prefix("ibi_damaged_blocks_total "));
     assert!(count.is_some_and(|count| count != "0"), "{counted}");

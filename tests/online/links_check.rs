@@ -93,7 +93,9 @@ fn clause_2_2_targets_that_fail_are_reported_politely() {
     // Threat K5: not on this machine, unless that is allowed.
     let (status, told, _) = check(&folder, &[]);
     assert_eq!(status, 1);
-    let refused = told.iter().filter(|one| one["note"].as_str().is_some_and(|n| n.contains("not asked")));
+    let refused = told
+        .iter()
+        .filter(|one| one["note"].as_str().is_some_and(|n| n.contains("refused by the address guard")));
     assert_eq!(refused.count(), 6, "{told:?}");
     assert_eq!(targets.asked(), [""; 0]);
     let (status, told, stderr) = check(&folder, &["--allow-private"]);

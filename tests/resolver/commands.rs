@@ -24,7 +24,7 @@ fn every_refusal_names_the_next_step() {
         "init",
         &["--public-url", PUBLIC],
         4,
-        &["there is a resolver already", "registry.sqlite", "ibi resolver register"],
+        &["a resolver already exists in this folder", "registry.sqlite", "ibi resolver register"],
     );
     refused(
         &resolver,
@@ -40,7 +40,7 @@ fn every_refusal_names_the_next_step() {
         "register",
         &["--service", SERVICE, "--host", "http://x/"],
         2,
-        &["is no host", "without http://"],
+        &["is not a valid host", "without http://"],
     );
     refused(&resolver, "register", &["--key", KEY], 2, &["--service <IBI>"]);
     refused(
@@ -81,7 +81,7 @@ fn every_refusal_names_the_next_step() {
             command,
             arguments,
             4,
-            &["there is no resolver here", "registry.sqlite", "`ibi resolver init` makes one"],
+            &["no resolver in this folder", "registry.sqlite", "`ibi resolver init` creates one"],
         );
     }
     for url in ["urlib.net", "ftp://urlib.net", "http://", "http://a b", "http://urlib.net/?x"] {

@@ -63,7 +63,11 @@ fn a_token_goes_to_no_archive_that_a_resolver_names_and_others_than_resolvers_ar
     let refused =
         folder.archive("audit", &[&rep, "--resolver", &url, "--token-file", &token.display().to_string()]);
     assert_eq!(refused.status, 2);
-    assert!(refused.stderr.contains("a token is for one Archive"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("pass a token only when comparing with one Archive"),
+        "{}",
+        refused.stderr
+    );
     let other = folder.archive("audit", &[&rep, "--resolver", &url]);
     assert_eq!(other.status, 3, "{}", other.stderr);
     assert!(other.stderr.contains("does not answer as a resolver does"), "{}", other.stderr);

@@ -142,11 +142,7 @@ fn a_federation_over_https_resolves_acknowledges_and_counts() {
     assert_eq!(audited.status, 0, "{}", audited.stderr);
     assert_eq!(audited.json()[0]["holders"][0]["archive"], format!("https://{}", archives[1].at));
     let untrusted = a.archive("audit", &[&item, "--resolver", &url]);
-    assert!(
-        untrusted.stderr.contains("an issuer of your own is trusted with --ca-file"),
-        "{}",
-        untrusted.stderr
-    );
+    assert!(untrusted.stderr.contains("trust a private issuer with --ca-file"), "{}", untrusted.stderr);
     let other = a.deposit(&[(b"b.txt", b"two")], &[]);
     b.put(&[(b"b.txt", b"two")], &["--label", &other, "--original"]);
     curl(&ca, &format!("{url}/{other}?ibiurl.requireditemstatus=Original"), &[]);
@@ -174,7 +170,7 @@ fn a_certificate_that_does_not_fit_is_told_to_both_operators() {
             "DNS:other.example",
             FUTURE,
             "the certificate is not for this name",
-            "but for other.example: ask it by a name that its certificate has",
+            "but for other.example: use a name in the certificate",
             "get a certificate for the name in --address",
         ),
         (
@@ -182,15 +178,15 @@ fn a_certificate_that_does_not_fit_is_told_to_both_operators() {
             "IP:127.0.0.1",
             PAST,
             "the certificate has expired",
-            "its operator renews it",
-            "renew it, and let the server read it again (SIGHUP)",
+            "its operator must renew it",
+            "renew it and reload the server (SIGHUP)",
         ),
         (
             &stranger,
             "IP:127.0.0.1",
             FUTURE,
             "the issuer of the certificate is not known here",
-            "an issuer of your own is trusted with --ca-file",
+            "trust a private issuer with --ca-file",
             "put the whole chain into --tls-cert",
         ),
     ];

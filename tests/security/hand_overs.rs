@@ -80,7 +80,7 @@ fn what_is_closed_at_its_source_is_not_taken_from_another() {
     assert_eq!(source.server.get(&format!("/api/v1/items/{rep}/object")).status, 403);
     let refused = gives(&impostor(&source, &rep), &rep, &taker);
     assert_eq!(refused.status, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("another Archive than the giver has the Original"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("another Archive claims the Original"), "{}", refused.stderr);
     assert_eq!((source.state(&rep).as_str(), taker.state(&rep).as_str()), ("Original", "Copy"));
 }
 
@@ -114,7 +114,7 @@ fn a_source_that_is_offline_is_waited_for() {
     source.server.signal("-KILL");
     source.server.end();
     taker.folder.trusts_giver(&impostor.url(), None);
-    waits(&impostor, &rep, &taker, "is not clear");
+    waits(&impostor, &rep, &taker, "to the Original is unconfirmed");
     assert_eq!(taker.state(&rep), "Copy");
 }
 
@@ -148,7 +148,7 @@ fn a_resolver_is_asked_who_has_what_never_was_here() {
     claims(&impostor, &source, &rep);
     let refused = gives(&impostor, &rep, &taker);
     assert_eq!(refused.status, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("another Archive than the giver has the Original"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("another Archive claims the Original"), "{}", refused.stderr);
     // The true giver is named.
     let handed = gives(&source, &other, &taker);
     assert_eq!(handed.status, 0, "{}", handed.stderr);
@@ -208,10 +208,13 @@ fn no_label_of_another_archive_comes_along_as_another_name() {
     let primary = ["--label", first.as_str(), "--original", "--alias", minted.as_str()];
     hostile.folder.deposit(&[(b"a", b"evil")], &primary);
     let alias = hostile.folder.deposit(&[(b"a", b"own")], &["--alias", &second]);
-    for (name, taken) in [(&minted, &first), (&alias, &second)] {
+    for (name, taken, why) in [
+        (&minted, &first, "another Archive claims the Original"),
+        (&alias, &second, "one of its other labels belongs to an item at another Archive"),
+    ] {
         let refused = gives(&hostile, name, &taker);
         assert_eq!(refused.status, 4, "{name}: {}", refused.stderr);
-        assert!(refused.stderr.contains("another Archive than the giver"), "{}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
         assert_ne!(taker.state(taken), "Original", "{name}");
     }
     // With names that nobody else has it is accepted, under any of them.
@@ -320,11 +323,11 @@ fn a_witness_is_not_replaced_by_another_archives_own_word() {
     for item in [&rep, &dropped] {
         let refused = gives(&liar, item, &taker);
         assert_eq!((refused.status, taker.state(item).as_str()), (4, "Copy"), "{}", refused.stderr);
-        assert!(refused.stderr.contains("another Archive than the giver"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("another Archive claims the Original"), "{}", refused.stderr);
     }
     source.server.signal("-KILL");
     source.server.end();
-    waits(&liar, &rep, &taker, "is not clear");
+    waits(&liar, &rep, &taker, "to the Original is unconfirmed");
     assert_eq!(taker.state(&rep), "Copy");
 }
 
@@ -378,7 +381,11 @@ fn without_a_resolver_other_names_need_the_operators_word() {
     taker.does("copy", &[&rep, "--from", &giver.url()]);
     let refused = gives(&giver, &rep, &taker);
     assert_eq!(refused.status, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("nobody can be asked for its other names"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("its other labels cannot be verified without a resolver"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!((giver.state(&rep).as_str(), taker.state(&rep).as_str()), ("Original", "Copy"));
     taker.folder.trusts_giver(&giver.url(), None);
     let handed = gives(&giver, &rep, &taker);
@@ -421,7 +428,7 @@ fn other_names_that_cannot_be_asked_for_are_told_as_such() {
     let many = giver.folder.deposit(&[(b"a", b"many")], &named);
     let refused = gives(&giver, &many, &taker);
     assert_eq!(refused.status, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("more than 100 other names"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("more than 100 other labels"), "{}", refused.stderr);
     // Its Archive is offline: whether the name is free is unknown, though a copy here knows the
     // giver.
     let taken = source.folder.deposit(&[(b"a", b"taken")], &[]);
@@ -429,7 +436,7 @@ fn other_names_that_cannot_be_asked_for_are_told_as_such() {
     taker.does("copy", &[&rep, "--from", &giver.url()]);
     source.server.signal("-KILL");
     source.server.end();
-    waits(&giver, &rep, &taker, "is that of another item is not clear");
+    waits(&giver, &rep, &taker, "its other label online.test/");
     assert_eq!(taker.state(&rep), "Copy");
 }
 

@@ -188,8 +188,8 @@ fn clause_2_1_a_granted_prefix_lets_its_labels_in() {
     set(&["--no-prefixes"]);
     assert_eq!(status("iconet.com.br/banon/2001/02.10.22.56"), 403);
     let original = json!({ "labels": [FOREIGN], "original": true });
-    assert_eq!(publish(&server, &ana, &original).status, 403, "an Original of elsewhere");
-    let wrong = folder.archive("token create", &["--role", "depositor", "--prefix", "no prefix"]);
+    assert_eq!(publish(&server, &ana, &original).status, 403, "the Original of an item from another Archive");
+    let wrong = folder.archive("token create", &["--role", "depositor", "--prefix", "not a valid prefix"]);
     assert_eq!(wrong.status, 2, "{}", wrong.stderr);
 }
 

@@ -260,7 +260,7 @@ pub enum AccessError {
         given: String,
     },
     /// The prefix length is not a number, or is too large.
-    #[error("`{given}` is not a range: after the slash stands how many bits are the same, from 0 to {bits}")]
+    #[error("`{given}` is not a range: the prefix length must be 0 to {bits}")]
     Prefix {
         /// What was given.
         given: String,
@@ -280,7 +280,7 @@ pub enum AccessError {
         address: IpAddr,
     },
     /// An IPv4-mapped IPv6 range.
-    #[error("`{given}` is IPv4 written as IPv6, which no client has: write {meant}")]
+    #[error("`{given}` is an IPv4-mapped address: write it as IPv4, {meant}")]
     Mapped {
         /// What was given.
         given: String,

@@ -43,7 +43,7 @@ pub struct AuditFinding {
 pub enum FixityFault {
     /// It is not there.
     Missing,
-    /// It is not what its digest says.
+    /// Digest mismatch.
     Changed,
     /// The disk gives no bytes.
     Unreadable,

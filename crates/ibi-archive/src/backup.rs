@@ -216,8 +216,8 @@ fn check_backup_folder(data: &Path, out: &Path) -> Result<(), ArchiveError> {
             return Ok(());
         }
         let what = format!(
-            "{} is a backup of another course of this Archive, with items that this folder does not know of: name another \
-             folder",
+            "{} is a backup of a diverged history of this Archive, with items that this folder does not \
+             have: choose another folder",
             out.display()
         );
         return Err(ArchiveError::Value(what));

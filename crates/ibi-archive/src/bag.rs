@@ -238,7 +238,7 @@ pub enum BagError {
     /// An unsupported encoding.
     #[error(
         "bagit.txt says that the manifests are in `{given}`: only UTF-8 can be read. Convert them and bag-info.txt with \
-         iconv, say UTF-8 in bagit.txt, and make the tag manifests anew"
+         iconv, write UTF-8 in bagit.txt, and regenerate the tag manifests"
     )]
     Encoding {
         /// The encoding.
@@ -253,7 +253,7 @@ pub enum BagError {
         given: String,
     },
     /// An invalid line of a manifest.
-    #[error("{manifest}, line {line}: {what}. Ask whoever made the bag for a right one")]
+    #[error("{manifest}, line {line}: {what}. Ask the creator of the bag for a corrected one")]
     Line {
         /// Which manifest.
         manifest: ManifestName,
@@ -325,7 +325,7 @@ pub enum ManifestEntryError {
         why: &'static str,
     },
     /// A path that is listed twice.
-    #[error("the path `{path}` stands there twice")]
+    #[error("duplicate path `{path}`")]
     Twice {
         /// The path.
         path: String,

@@ -226,17 +226,15 @@ impl Archive {
         let (holding, object) = self.find_with_object(label)?;
         let stand = self.holdings.custody_state(&holding.path)?;
         if stand.granted.is_none() {
-            let what = format!(
-                "{label} is not being handed over: there is no taker to wait for, and `ibi archive show {label}` tells who was \
-                 given it"
-            );
+            let what =
+                format!("no transfer of {label} is pending: `ibi archive show {label}` shows its recipient");
             return Err(ArchiveError::NotHandedOver(what));
         }
         if stand.restored {
             return Err(ArchiveError::Restored);
         }
         let to = self.holdings.transfer_recipient(&holding.path)?.unwrap_or_default();
-        let note = Some(format!("the taker {to} is gone for ever"));
+        let note = Some(format!("recipient {to} permanently lost"));
         let restated = StateChange {
             note,
             ..StateChange::new(Verb::Declare, State::Original, next_epoch(&stand, &holding), by)

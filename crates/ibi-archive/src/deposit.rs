@@ -182,7 +182,7 @@ impl Archive {
         staged.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
         let twice = staged.files.windows(2).find(|pair| pair[0].file.path == pair[1].file.path);
         match twice {
-            Some([file, _]) => Err(ArchiveError::Value(format!("{} is there twice", file.file.path))),
+            Some([file, _]) => Err(ArchiveError::Value(format!("duplicate path {}", file.file.path))),
             _ => Ok(()),
         }
     }

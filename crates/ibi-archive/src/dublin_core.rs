@@ -351,7 +351,7 @@ pub enum DublinCoreError {
         given: String,
     },
     /// No `=`.
-    #[error("`{given}` says nothing: write an element, `=` and a value, as in title=… or title@pt=…")]
+    #[error("`{given}` is not element=value: write it like title=… or title@pt=…")]
     NoValue {
         /// What was given.
         given: String,
@@ -374,7 +374,7 @@ pub enum DublinCoreError {
     },
     /// A character that XML 1.0 does not allow.
     #[error(
-        "the value of {element} has U+{:04X} as its character {at}, which XML cannot hold: take it out",
+        "the value of {element} has U+{:04X} as its character {at}, which XML does not allow: remove it",
         u32::from(*.character)
     )]
     Character {

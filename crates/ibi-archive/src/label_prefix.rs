@@ -17,7 +17,7 @@ pub fn canonical_prefix(text: &str) -> Result<String, String> {
     });
     found.ok_or_else(|| {
         format!(
-            "`{}` is no prefix: say what labels begin with, as dpi.inpe.br/banon or 8JMKD3MGP8W",
+            "`{}` is not a valid prefix: write how labels begin, like dpi.inpe.br/banon or 8JMKD3MGP8W",
             text.escape_debug()
         )
     })

@@ -141,7 +141,7 @@ pub(crate) fn read_checked(
         }
     }
     if sha512(&bytes) != digest {
-        let what = format!("{place} is not what its digest says");
+        let what = format!("digest mismatch in {place}");
         return Err(ArchiveError::DamagedObject { path: path.to_owned(), what });
     }
     Ok(bytes)

@@ -78,42 +78,42 @@ pub enum TransferDenied {
     Stale,
     /// Another Archive has the Original.
     #[error(
-        "another Archive than the giver has the Original, as the Archive that the copy here came from or the resolver says: their \
-         operators must find out who has it"
+        "another Archive claims the Original, according to the source of the copy here or the resolver: the \
+         operators must find out which one has it"
     )]
     OriginalElsewhere,
     /// Removed elsewhere.
     #[error(
-        "an Archive that had it says that it was removed: a removed item never comes back, and its label is never used again"
+        "it was removed, according to an Archive that had it: a removed item is never restored, and its \
+         label is never reused"
     )]
     RemovedElsewhere,
     /// Nobody can confirm that the giver has the Original.
     #[error(
-        "neither an Archive that had the Original when the first copy came here from it nor a resolver says that this giver has \
-         the Original; who only has a copy cannot say so, nor can the giver itself. The operator of the taker lets it ask a \
-         resolver (`ibi archive serve --resolver`) or, knowing that it is so, says `ibi archive givers trust GIVER IBI`"
+        "the giver's claim is unconfirmed: no former holder and no resolver names it. The operator of the \
+         taker can configure a resolver (`ibi archive serve --resolver`) or, if the claim is known to be true, run `ibi archive givers trust GIVER IBI`"
     )]
     Unconfirmed,
     /// Another name of it belongs to an item elsewhere.
     #[error(
-        "one of its other names is that of an item that another Archive than the giver has, or that was removed; the taker's log \
-         says which: their operators must find out whose name it is"
+        "one of its other labels belongs to an item at another Archive, or to a removed item; the taker's \
+         log names it: the operators must find out whose label it is"
     )]
     NameElsewhere,
     /// Nobody can confirm its other names.
     #[error(
-        "it has other names, of another prefix than its own, that were not minted at the taker, and without a resolver nobody can say whose they are. The operator of \
-         the taker lets it ask a resolver (`ibi archive serve --resolver`) or, knowing the giver, says `ibi archive givers trust GIVER`"
+        "its other labels, with other prefixes, cannot be verified without a resolver. The operator of the \
+         taker can configure one (`ibi archive serve --resolver`) or, if the giver is known, run `ibi archive givers trust GIVER`"
     )]
     NamesUnconfirmed,
     /// More other names than are checked.
     #[error(
-        "it has more than 100 other names, and no more are asked for. The operator of the taker, knowing that all \
-         are right, says `ibi archive givers trust GIVER IBI`"
+        "more than 100 other labels: limit exceeded. The operator of the taker, if all are known to be \
+         correct, can run `ibi archive givers trust GIVER IBI`"
     )]
     ManyNames,
     /// The giver does not confirm the transfer.
-    #[error("the Archive that is to give it, asked by itself, says that it does not hand it over so")]
+    #[error("the giver does not confirm this transfer")]
     NotGiven,
 }
 
@@ -123,28 +123,31 @@ impl TransferDenied {
         match self {
             TransferDenied::OriginalElsewhere => (
                 "original-elsewhere",
-                "another Archive than the giver has the Original, as who should know says",
+                "another Archive claims the Original, according to a witness or the resolver",
             ),
             TransferDenied::RemovedElsewhere => {
-                ("removed-elsewhere", "the item was removed, as who should know says")
+                ("removed-elsewhere", "the item was removed, according to a witness or the resolver")
             }
             TransferDenied::Unconfirmed => (
                 "giver-unconfirmed",
-                "nobody names this giver; its operator may say `ibi archive givers trust GIVER IBI` at the taker",
+                "no witness confirms this giver; the taker's operator can run `ibi archive givers trust \
+                 GIVER IBI`",
             ),
             TransferDenied::NameElsewhere => (
                 "name-elsewhere",
-                "one of its other names is that of an item that another Archive than the giver has, or removed",
+                "one of its other labels belongs to an item at another Archive, or to a removed item",
             ),
             TransferDenied::NamesUnconfirmed => (
                 "names-unconfirmed",
-                "nobody can be asked for its other names: `ibi archive givers trust GIVER` at the taker, or a resolver",
+                "its other labels cannot be verified without a resolver; the taker's operator can run `ibi \
+                 archive givers trust GIVER`",
             ),
             TransferDenied::ManyNames => (
                 "many-names",
-                "more than 100 other names; its operator may say `ibi archive givers trust GIVER IBI` at the taker",
+                "more than 100 other labels; the taker's operator can run `ibi archive givers trust GIVER \
+                 IBI`",
             ),
-            TransferDenied::NotGiven => ("not-given", "the giver, asked by itself, does not hand it over so"),
+            TransferDenied::NotGiven => ("not-given", "the giver does not confirm this transfer"),
             TransferDenied::IsOriginal => ("is-original", "it is the Original here already"),
             TransferDenied::Removed => ("removed", "it was removed: there is a tombstone here"),
             TransferDenied::Stale => ("stale", "a later hand-over of it is known here"),
@@ -152,7 +155,7 @@ impl TransferDenied {
             | TransferDenied::NonTransferable
             | TransferDenied::Restored
             | TransferDenied::Changed
-            | TransferDenied::Granted => ("conflict", "In conflict with what is there"),
+            | TransferDenied::Granted => ("conflict", "Conflict with the current state"),
         }
     }
 }

@@ -32,8 +32,7 @@ impl Holdings {
             match self.find_bare(to) {
                 Ok(_) => {}
                 Err(ArchiveError::Unknown { .. } | ArchiveError::Dropped { .. }) => warnings.push(format!(
-                    "it is {what} of {to}, which is not in this Archive: look whether the label is right, unless another Archive \
-                     has that item"
+                    "it is {what} of {to}, which is not in this Archive. Check the label if it should be here"
                 )),
                 Err(error) => return Err(error),
             }
@@ -45,10 +44,7 @@ impl Holdings {
 fn date_warning(text: &str) -> String {
     const MAX_QUOTED_DATE_CHARS: usize = 40;
     let shown: String = text.chars().take(MAX_QUOTED_DATE_CHARS).collect();
-    format!(
-        "the date `{}` is none that programs read: write 2009, 2009-02 or 2009-02-16",
-        shown.escape_debug()
-    )
+    format!("`{}` is not a date: use 2009, 2009-02 or 2009-02-16", shown.escape_debug())
 }
 
 /// Whether a text is a date, or a time, as the W3C's note has it, or two of them with a `/`

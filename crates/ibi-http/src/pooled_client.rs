@@ -229,7 +229,7 @@ pub enum PooledClientError {
     #[error("invalid request: {0}")]
     Path(String),
     /// The guard refuses this address.
-    #[error("{ip} is not asked: it is {refusal}")]
+    #[error("connection refused by the address guard: {ip} is {refusal}")]
     Refused {
         /// The address.
         ip: IpAddr,

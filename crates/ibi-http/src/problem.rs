@@ -75,7 +75,7 @@ impl Problem {
 
     /// The request conflicts with the current state.
     pub fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, "conflict", "In conflict with what is there", detail)
+        Self::new(StatusCode::CONFLICT, "conflict", "Conflict with the current state", detail)
     }
 
     /// The request is too large.

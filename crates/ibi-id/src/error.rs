@@ -95,7 +95,7 @@ rules! {
     IbipSuffix "ibip-suffix" "1.2"
         "the second word of an IBIp is a coded instant, then at most one W with a coded fraction after it"
     BeforeIbip "before-ibip" "1.2"
-        "an IBIp cannot tell an instant before 1995-08-01T00:00:00Z"
+        "an IBIp cannot represent instants before 1995-08-01T00:00:00Z"
     LegacyWord "legacy-word" "1.3"
         "a legacy label is two words of letters and digits, with a capital Z in the first"
     LegacyLowerZ "legacy-lower-z" "1.3"
@@ -106,7 +106,7 @@ rules! {
     Empty "empty" "1.4"
         "there is no label: it is empty"
     Form "form" "1.4"
-        "it has the form of no IBI: an IBI is like `sid.inpe.br/mtc-m18/2009/02.16.17.46` or \
+        "not an IBI: an IBI is like `sid.inpe.br/mtc-m18/2009/02.16.17.46` or \
          `8JMKD3MGP8W/34PGRBS`"
     Scheme "scheme" "1.4"
         "this begins with a scheme or a web address: leave out everything before the label itself"

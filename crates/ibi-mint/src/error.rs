@@ -79,7 +79,10 @@ pub enum MintError {
         most: usize,
     },
     /// Labels of an IP address cannot represent instants before 1995-08-01.
-    #[error("the clock stands before 1995-08-01, which labels of an IP address cannot tell: set it right")]
+    #[error(
+        "the clock reads a time before 1995-08-01, which labels of an IP address cannot represent: \
+        correct it"
+    )]
     BeforeIbip,
     /// The mark storage failed.
     #[error("{0}")]
@@ -118,8 +121,8 @@ impl From<MinterHalt> for MintError {
 pub enum MinterHalt {
     /// The wall clock advanced too far relative to the boot clock.
     #[error(
-        "the clock was set forward by {} since the last label (it says {now}). If it is right now, run `ibi minter \
-         recover`; if not, set it right", seconds(.by)
+        "the clock was set forward by {} since the last label (it says {now}). If it is right now, run `ibi \
+         minter recover`; if not, correct it", seconds(.by)
     )]
     ClockJumped {
         /// By how much.
@@ -129,8 +132,8 @@ pub enum MinterHalt {
     },
     /// An implausibly long time has passed since the last label, across a reboot.
     #[error(
-        "the clock says {now}, {} days after the last label, and the machine was started anew since. If the clock is \
-         right, run `ibi minter recover`; if not, set it right", .gap.as_secs() / 86_400
+        "the clock says {now}, {} days after the last label, and the machine was rebooted since. If the \
+         clock is right, run `ibi minter recover`; if not, correct it", .gap.as_secs() / 86_400
     )]
     LongGap {
         /// The gap.
@@ -140,8 +143,8 @@ pub enum MinterHalt {
     },
     /// After a reboot, the clock is before the last label.
     #[error(
-        "the clock says {now}, which is before the last label ({last}), and the machine was started anew since. Set \
-         the clock right; if it is, the last label was minted with a clock that was ahead: run `ibi minter recover`"
+        "the clock says {now}, which is before the last label ({last}), and the machine was rebooted since. \
+         Correct the clock; if it is right, the last label was minted with a clock that was ahead: run `ibi minter recover`"
     )]
     ClockBehind {
         /// The current time.
@@ -151,8 +154,8 @@ pub enum MinterHalt {
     },
     /// The machine remembers labels that the state does not know of: the state is outdated.
     #[error(
-        "labels up to {seen} were given out that the minter's state, which ends at {last}, does not know of: an older \
-         state was put back, or another folder had the prefix. Run `ibi minter recover` to go on around them"
+        "labels up to {seen} were issued that the minter's state, which ends at {last}, does not contain: \
+         an older state was restored, or another folder had the prefix. Run `ibi minter recover` to skip them"
     )]
     Restored {
         /// Where the state ends.
@@ -162,8 +165,8 @@ pub enum MinterHalt {
     },
     /// The state is damaged.
     #[error(
-        "the minter's state is damaged: a mark cannot be read. Check the disk; then `ibi minter recover` goes on from \
-         this instant, which is safe only if the clock is right"
+        "the minter's state is damaged: a mark cannot be read. Check the disk; then `ibi minter recover` \
+         resumes from this instant, which is safe only if the clock is right"
     )]
     Damaged,
 }
@@ -183,9 +186,8 @@ fn would_wait(need: &Duration, allowed: &Duration, now: Instant, ahead: Option<I
     match ahead {
         None => format!("{wait}: allow a longer wait, ask for fewer labels, or choose a finer granularity"),
         Some(last) => format!(
-            "{wait}: instants up to {last} are taken, and the clock says {now}. If the clock is behind, set it right. If \
-             it is right, wait until then; or, if they were taken while the clock was ahead, `ibi minter recover` goes on \
-             from now"
+            "{wait}: instants up to {last} are taken, and the clock says {now}. If the clock is behind, \
+             correct it. If it is right, wait until then; or, if they were taken while the clock was ahead, `ibi minter recover` resumes from now"
         ),
     }
 }

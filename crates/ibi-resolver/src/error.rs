@@ -30,7 +30,7 @@ pub enum ResolverRegistryError {
         service: String,
     },
     /// Not a valid label.
-    #[error("that is no IBI")]
+    #[error("not a valid IBI")]
     Label,
     /// A URL that cannot be the base of persistent URLs.
     #[error(
@@ -41,10 +41,10 @@ pub enum ResolverRegistryError {
         given: String,
     },
     /// Not a valid address.
-    #[error("that is no address: {0}")]
+    #[error("not a valid address: {0}")]
     Address(#[from] ServerAddressError),
     /// Not a valid host.
-    #[error("`{given}` is no host: write it as in archive.example.org, without http:// and path")]
+    #[error("`{given}` is not a valid host: write it like archive.example.org, without http:// or path")]
     Host {
         /// The given text.
         given: String,

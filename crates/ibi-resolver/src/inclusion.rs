@@ -244,7 +244,7 @@ impl InclusionAnswer {
     }
 
     fn busy() -> Self {
-        let pairs = [("error", "busy"), ("message", "too many ask at once: come again")];
+        let pairs = [("error", "busy"), ("message", "too many requests: retry later")];
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             retry_after: Some(BUSY_RETRY_AFTER),
@@ -254,7 +254,7 @@ impl InclusionAnswer {
 
     fn failed(error: &ResolverRegistryError) -> Self {
         tracing::error!(%error, "the registry failed");
-        let pairs = [("error", "registry"), ("message", "the registry failed: come again")];
+        let pairs = [("error", "registry"), ("message", "the registry failed: retry later")];
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             retry_after: Some(BUSY_RETRY_AFTER),

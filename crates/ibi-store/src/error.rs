@@ -66,8 +66,8 @@ pub enum MarkStorageError {
     },
     /// The minter was restored from a backup and not yet recovered.
     #[error(
-        "the minter in {} was restored from a backup: labels may have been given out since, so it gives out none until you \
-         say that the clock is right and that this folder is the one that mints from now on: `ibi minter recover`",
+        "the minter in {} was restored from a backup: labels may have been issued since the backup. Minting \
+         is off until `ibi minter recover` confirms that the clock is right and that only this folder mints from now on",
         .folder.display()
     )]
     FromBackup {

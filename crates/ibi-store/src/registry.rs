@@ -179,13 +179,13 @@ impl fmt::Debug for RegistryStorage {
 #[non_exhaustive]
 pub enum RegistryStorageError {
     /// The registry already exists.
-    #[error("there is a resolver already: {} is there", .path.display())]
+    #[error("a resolver already exists in this folder ({} found)", .path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// The registry is missing.
-    #[error("there is no resolver here: {} is not there. `ibi resolver init` makes one", .path.display())]
+    #[error("no resolver in this folder ({} not found). `ibi resolver init` creates one", .path.display())]
     Missing {
         /// The file.
         path: PathBuf,

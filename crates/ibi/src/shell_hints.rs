@@ -12,7 +12,7 @@ pub(crate) fn archive_hint(error: &ArchiveError) -> Option<String> {
         }
         ArchiveError::AlreadyStarted { .. } => "`ibi archive list` lists its items",
         ArchiveError::Unknown { .. } => "`ibi archive list` lists the items",
-        ArchiveError::Dropped { .. } => "`ibi archive copy` brings a copy back",
+        ArchiveError::Dropped { .. } => "`ibi archive copy` fetches it again",
         ArchiveError::NotMinted { .. } => "`ibi mint` mints labels; or omit --label",
         ArchiveError::SecondLabel { .. } => "pass it with --alias",
         ArchiveError::OriginalAnyway => "omit --original",
@@ -27,18 +27,18 @@ pub(crate) fn archive_hint(error: &ArchiveError) -> Option<String> {
         ArchiveError::Restored => "if none was, run `ibi archive confirm`",
         ArchiveError::Lost { label } => {
             return Some(format!(
-                "`ibi archive copy {label} --from ARCHIVE` brings it back; after restoring a backup, run \
+                "`ibi archive copy {label} --from ARCHIVE` fetches it again; after restoring a backup, run \
                  `ibi archive rebuild`"
             ));
         }
         ArchiveError::Granted { label, .. } => {
             return Some(format!(
-                "if that Archive has another address now, run `ibi archive transfer {label} --to URL`; if it is \
-                 lost for ever, `ibi archive transfer {label} --taker-destroyed`"
+                "if that Archive has another address now, run `ibi archive transfer {label} --to URL`; if \
+                 it is permanently lost, `ibi archive transfer {label} --taker-destroyed`"
             ));
         }
         ArchiveError::RemoveCopy { label } => {
-            return Some(format!("to take out this copy, run `ibi archive drop {label}`"));
+            return Some(format!("to remove this copy, run `ibi archive drop {label}`"));
         }
         ArchiveError::Mint(error) => return mint_hint(error).map(str::to_owned),
         ArchiveError::Together(error) => return archive_hint(error),
@@ -50,7 +50,7 @@ pub(crate) fn archive_hint(error: &ArchiveError) -> Option<String> {
 /// What to pass next after an error of the minter.
 pub(crate) fn mint_hint(error: &MintError) -> Option<&'static str> {
     match error {
-        MintError::NotUnique { .. } => Some("to use it all the same, pass --allow-private"),
+        MintError::NotUnique { .. } => Some("to use it anyway, pass --allow-private"),
         MintError::WouldWait { ahead: None, .. } => Some("--max-wait allows a longer wait"),
         _ => None,
     }

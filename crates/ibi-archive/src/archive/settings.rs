@@ -123,7 +123,7 @@ impl Archive {
         if let Some(label) = change.registered_label {
             if !self.holdings.is_service(&label) {
                 let what = format!(
-                    "{} is no label of the Archive service: `ibi archive update {} --alias` gives it one more",
+                    "{} is not a label of the Archive service: `ibi archive update {} --alias` adds one",
                     label.escape_debug(),
                     settings.service.primary()
                 );

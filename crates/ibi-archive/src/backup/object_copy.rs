@@ -166,7 +166,7 @@ fn copy_checked(
     }
     if hex(&hash.finalize()) != digest {
         let _ = fs::remove_file(partial);
-        return Err(ObjectCopyError::Damaged(format!("{} is not what its digest says", from.display())));
+        return Err(ObjectCopyError::Damaged(format!("digest mismatch in {}", from.display())));
     }
     fs::rename(partial, to).map_err(ArchiveError::io("write", to))?;
     copied.files += 1;

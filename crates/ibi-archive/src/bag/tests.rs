@@ -145,7 +145,7 @@ fn rfc_8493_5_1_paths_that_lead_out_of_the_bag_are_refused() {
     ] {
         let error = refused(PAYLOAD_MANIFEST, &format!("{TEST_CHECKSUM} {path}\n"));
         assert!(error.starts_with("manifest-md5.txt, line 1: the path `"), "{path}: {error}");
-        assert!(error.ends_with(". Ask whoever made the bag for a right one"), "{error}");
+        assert!(error.ends_with(". Ask the creator of the bag for a corrected one"), "{error}");
     }
     for path in ["data/x", "tagmanifest-md5.txt", "/bagit.txt", "a/../../x"] {
         assert!(refused(TAG_MANIFEST, &format!("{TEST_CHECKSUM} {path}")).contains("is refused"), "{path}");
@@ -184,7 +184,7 @@ fn a_path_stands_in_a_manifest_once_but_0_97_may_repeat_itself() {
         format!("{TEST_CHECKSUM} data/x\n{TEST_CHECKSUM} ./data/x"),
         format!("{TEST_CHECKSUM} data/x\n{OTHER_CHECKSUM} data/x"),
     );
-    assert!(refused(PAYLOAD_MANIFEST, &same).contains("line 2: the path `data/x` stands there twice"));
+    assert!(refused(PAYLOAD_MANIFEST, &same).contains("line 2: duplicate path `data/x`"));
     assert_eq!(PAYLOAD_MANIFEST.read(&same, BagVersion::V0_97).unwrap().entries.len(), 1);
     assert!(
         PAYLOAD_MANIFEST.read(&other, BagVersion::V0_97).is_err()

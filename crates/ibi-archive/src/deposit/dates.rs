@@ -26,8 +26,7 @@ pub(crate) fn parse_deposit_dates(
     let metadata = metadata.map(|date| parse_past_date("metadata-updated", date, now)).transpose()?;
     if (created.is_some() || updated.is_some() || metadata.is_some()) && draft.labels.is_empty() {
         return Err(ArchiveError::Value(
-            "dates from elsewhere go with a label from elsewhere: a new label begins a new item, now"
-                .to_owned(),
+            "`created` and `updated` require an existing label: a new label starts a new item now".to_owned(),
         ));
     }
     if let (Some(created), Some(updated)) = (created, updated)

@@ -103,11 +103,7 @@ fn xml_that_is_not_whole_or_not_wanted_is_refused_with_its_line() {
         ("<a/>\n\n<b/>", 3, "there is another"),
         ("<a/>\ntext", 2, "there is text outside"),
         ("<!-- nothing -->", 1, "it has no element"),
-        (
-            "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>\n<a>&x;</a>",
-            1,
-            "a DOCTYPE can hide anything",
-        ),
+        ("<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>\n<a>&x;</a>", 1, "a DOCTYPE is not allowed"),
         ("<a>&x;</a>", 1, "&x; is not known"),
         ("<a>&#0;</a>", 1, "the XML cannot be read"),
         ("<a>\n<b c></a>", 2, "the XML cannot be read"),
@@ -149,9 +145,7 @@ fn errors_say_what_is_wrong_where_and_what_would_do() {
         "line 2: `titel` is not an element of Dublin Core: these are title, creator, subject, description, publisher, \
          contributor, date, type, format, identifier, source, language, relation, coverage, rights"
     );
-    assert!(
-        error("a title").starts_with("line 1: `a title` says nothing: write an element, `=` and a value")
-    );
+    assert!(error("a title").starts_with("line 1: `a title` is not element=value: write it like title="));
     assert!(error("title@=x").contains("`` is not the language of a value: write it as in pt"));
     assert!(error("title@pt_BR=x").contains("`pt_BR` is not the language"));
     assert!(error("title= ").contains("the value of title is empty"));

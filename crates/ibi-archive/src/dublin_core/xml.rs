@@ -108,7 +108,7 @@ impl DublinCoreReader {
             Event::Text(text) => self.text(&text.xml10_content()),
             Event::CData(text) => self.text(&text.xml10_content()),
             Event::GeneralRef(reference) => self.reference(&reference),
-            Event::DocType(_) => Err(xml_error("a DOCTYPE can hide anything and is refused: take it out")),
+            Event::DocType(_) => Err(xml_error("a DOCTYPE is not allowed: remove it")),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::Eof => Ok(()),
         }
     }
@@ -186,7 +186,7 @@ impl DublinCoreReader {
         match &mut self.value {
             Some((_, _, value)) => value.push_str(text),
             None if self.open.is_empty() && !text.trim().is_empty() => {
-                return Err(xml_error("there is text outside of its outermost element: take it out"));
+                return Err(xml_error("there is text outside the root element: remove it"));
             }
             None => {}
         }

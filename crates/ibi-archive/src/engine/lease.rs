@@ -41,7 +41,7 @@ pub fn acquire_lease(data: &Path) -> io::Result<Option<EngineLease>> {
         read => drop(read?),
     }
     if line != LEASE_GRANTED_MESSAGE {
-        return Err(io::Error::other("the server of this folder does not give it away"));
+        return Err(io::Error::other("the server refused the lease"));
     }
     Ok(Some(EngineLease(stream)))
 }

@@ -272,7 +272,7 @@ async fn get_or_read<T: Send + Sync + 'static>(
             return Ok(None);
         }
         Err(_) => {
-            let detail = "others read the same just now, and it takes long: try again in a moment";
+            let detail = "too many large responses in progress; retry";
             return Err(SharedReadError::Refused(Problem::unavailable(detail)));
         }
     };

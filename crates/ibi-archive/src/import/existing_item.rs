@@ -25,7 +25,7 @@ use crate::update::ItemChanges;
 /// What `--original` says of an item without files: the service of an Archive has none, and is
 /// never the Original of another one (clause 2).
 pub(super) const STAYS_COPY_NOTE: &str = "it has no files, and may be the service of an Archive: it stays a Copy. \
-    If it is none, `ibi archive update LABEL --original` declares it";
+    If it is not a service, `ibi archive update LABEL --original` declares it the Original";
 
 impl Archive {
     /// What is to be done with a repository whose item is here; nothing if it is not.
@@ -148,8 +148,8 @@ impl Archive {
             return Ok(Some(holding));
         }
         Err(ArchiveError::Value(format!(
-            "{label} leads to {item} here, another repository: it is not brought in. If both are one item, \
-             `ibi archive update {item} DIR` takes the files of this one over"
+            "{label} is a label of {item} here, another repository: not imported. If both are one item, \
+             `ibi archive update {item} DIR` adds the files of this one"
         )))
     }
 
@@ -192,7 +192,7 @@ impl Archive {
             )));
         }
         claim(label)?;
-        details.note = Some("a Copy here until now: the Original".to_owned());
+        details.note = Some("was a Copy, now the Original".to_owned());
         if !options.dry {
             self.declare_original(&holding.path, &options.by)?;
         }
@@ -222,9 +222,8 @@ impl Archive {
         let (name, own) = (item.labels.primary(), item.metadata.primary());
         if !self.has_placeholder_metadata(holding)? {
             return Err(ArchiveError::Value(format!(
-                "{name} is here with metadata of its own, {own}: those of the repository {label} are left \
-                 out. To have them, `ibi archive update {name} --dc FILE --alias {label}` at the \
-                 Archive that has the Original"
+                "{name} already has metadata here, {own}: those of the repository {label} were not \
+                 imported. To use them, run `ibi archive update {name} --dc FILE --alias {label}` at the Archive that has the Original"
             )));
         }
         let before = details.note.take().map(|note| format!("{note}; ")).unwrap_or_default();

@@ -182,7 +182,7 @@ impl TreeSurvey {
             Err(error) => return self.add_note(&place, format!("cannot be read: {error}"), true),
         };
         if let Err(error) = Label::parse(&place) {
-            return self.add_note(&place, format!("its name is no label: {error}"), has_doc);
+            return self.add_note(&place, format!("folder name is not a valid label: {error}"), has_doc);
         }
         if !has_doc {
             return self.add_note(&place, "it has no folder `doc`", false);

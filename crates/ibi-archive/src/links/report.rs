@@ -91,14 +91,14 @@ impl LinkReport {
             return Err(format!("the format of its links is {}, not {LINK_REPORT_FORMAT}", self.format));
         }
         if self.links.len() > MAX_STATEMENTS_PER_ITEM || !self.links.iter().all(is_valid_statement) {
-            return Err("its statements about links make no sense".to_owned());
+            return Err("invalid link statement".to_owned());
         }
         let labels = self.item.iter().chain(self.aliases.iter().map(String::as_str)).chain([&*self.archive]);
         if self.item.primary().is_empty() || labels.into_iter().any(|label| key_of(label).is_none()) {
-            return Err("its labels are none".to_owned());
+            return Err("invalid label".to_owned());
         }
         if State::parse(&self.state).is_none() || self.created.len() > 40 || self.aliases.len() > 1000 {
-            return Err("it makes no sense".to_owned());
+            return Err("invalid link report".to_owned());
         }
         Ok(())
     }

@@ -128,7 +128,7 @@ impl TreeLayout {
             Ok(_) => {}
             Err(_) if fs::symlink_metadata(&place).is_err() => {}
             Err(_) => {
-                let what = format!("{} is there, and was not laid out by this command", place.display());
+                let what = format!("{} exists and is not part of this plain tree", place.display());
                 return Err(ArchiveError::Value(what));
             }
         }

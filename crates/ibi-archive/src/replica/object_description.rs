@@ -96,17 +96,17 @@ impl ObjectDescription {
             ));
         }
         if self.version == 0 || self.version as usize > MAX_OBJECT_VERSIONS {
-            return Err(format!("it tells of {} versions", self.version));
+            return Err(format!("it reports {} versions", self.version));
         }
         if !(1..=MAX_EPOCH).contains(&self.epoch) {
-            return Err(format!("it tells of an epoch {}, which cannot be", self.epoch));
+            return Err(format!("epoch {} out of range", self.epoch));
         }
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if self.inventory.len() != 128 || !self.inventory.bytes().all(is_digit) {
-            return Err("it tells no digest of the inventory".to_owned());
+            return Err("inventory digest missing".to_owned());
         }
         if LabelKey::parse(&self.item).ok().is_none_or(|spelling| spelling.folded != self.path) {
-            return Err("the path that it tells is not that of the item".to_owned());
+            return Err("wrong object path".to_owned());
         }
         Ok(())
     }

@@ -118,7 +118,7 @@ impl<'a> ObjectReader<'a> {
         let Some(bytes) = self.read(path, longest)? else { return Ok(None) };
         match ibi_store::digests::sha512(&bytes) == digest {
             true => Ok(Some(bytes)),
-            false => Err(self.damaged_object_error(format!("{path} is not what its digest says"))),
+            false => Err(self.damaged_object_error(format!("digest mismatch in {path}"))),
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> ObjectReader<'a> {
             .ok_or_else(|| self.damaged_object_error(format!("{place} is too long")))?;
         let ContentDigests { size, sha512, blocks, .. } = ContentDigests::of(&bytes);
         if sha512 != digest {
-            return Err(self.damaged_object_error(format!("{place} is not what its digest says")));
+            return Err(self.damaged_object_error(format!("digest mismatch in {place}")));
         }
         Ok(FileRecord {
             name: name.to_owned(),

@@ -87,13 +87,13 @@ pub enum ObjectValidationError {
         digest: String,
     },
     /// A digest without a path, or bytes that no version uses.
-    #[error("the bytes {digest} have no name, or no place")]
+    #[error("digest {digest} has no content path, or no version uses it")]
     Empty {
         /// The digest.
         digest: String,
     },
     /// A version refers to bytes that the manifest lacks.
-    #[error("{version} has the bytes {digest}, which lie nowhere")]
+    #[error("{version} uses digest {digest}, which has no content path")]
     Lacks {
         /// The version.
         version: String,
@@ -272,9 +272,9 @@ fn check_manifest(last: &Inventory, count: usize) -> Result<BTreeMap<&str, u32>,
                 return Err(wrong("the path is longer than 4096 bytes"));
             }
             let (version, rest) =
-                path.split_once("/content/").ok_or_else(|| wrong("it lies in no version's content"))?;
+                path.split_once("/content/").ok_or_else(|| wrong("path outside version content"))?;
             let version = version_number(version).filter(|number| *number as usize <= count);
-            first = first.min(version.ok_or_else(|| wrong("it lies in no version's content"))?);
+            first = first.min(version.ok_or_else(|| wrong("path outside version content"))?);
             check_names(rest).map_err(wrong)?;
             all.push(path.as_str());
         }
@@ -352,8 +352,8 @@ fn check_disjoint_paths(mut paths: Vec<&str>) -> Result<(), ObjectValidationErro
     for pair in paths.windows(2) {
         let (one, next) = (pair[0], pair[1]);
         let why = match next.strip_prefix(one) {
-            Some("") => "it is there twice",
-            Some(rest) if rest.starts_with('/') => "it lies in what is a file",
+            Some("") => "duplicate path",
+            Some(rest) if rest.starts_with('/') => "its parent is a file",
             _ => continue,
         };
         return Err(ObjectValidationError::Path { path: escape_untrusted(next), why });

@@ -371,15 +371,15 @@ fn replacement_note(
         _ => return None,
     };
     let inventory = mine.stand.inventory.as_deref().unwrap_or_default();
-    let word = if mends { "handed over to this Archive" } else { "on the operator's word" };
-    Some(format!("{word}, in the place of what was here: {was}, inventory {inventory}"))
+    let word = if mends { "transferred to this Archive" } else { "confirmed by the operator" };
+    Some(format!("{word}, replaced: {was}, inventory {inventory}"))
 }
 
 /// Rejects labels of this Archive that it never issued, whatever another Archive says, and labels
 /// reserved for the items of a token.
 fn check_replica_labels(holdings: &Holdings, item: &ItemDescription, path: &str) -> Result<(), ArchiveError> {
     if item.aliases.len() > MAX_ALIASES {
-        let what = format!("{} has more than {MAX_ALIASES} aliases: it is not taken", item.labels.primary());
+        let what = format!("{} has more than {MAX_ALIASES} aliases: rejected", item.labels.primary());
         return Err(ArchiveError::Value(what));
     }
     let minter = ibi_mint::read_state(&holdings.data)?;
@@ -389,8 +389,8 @@ fn check_replica_labels(holdings: &Holdings, item: &ItemDescription, path: &str)
         match check_not_future(&minter, label) {
             Err(ArchiveError::NotMinted { label }) => {
                 return Err(ArchiveError::NotHandedOver(format!(
-                    "{label} has a prefix of this Archive, which does not know that it minted it: it is not taken. If this Archive \
-                     was restored from a backup of before, run `ibi minter recover`, then try again"
+                    "{label} has a prefix of this Archive, which has no record of minting it: rejected. If \
+                     this Archive was restored from an older backup, run `ibi minter recover`, then retry"
                 )));
             }
             other => drop(other?),
@@ -400,8 +400,8 @@ fn check_replica_labels(holdings: &Holdings, item: &ItemDescription, path: &str)
             && holdings.is_reserved(&parsed, (label, path))?
         {
             return Err(ArchiveError::NotHandedOver(format!(
-                "{label} was minted here with a token, and is no name of an item which that token deposited here: it is not taken. \
-                 Its operator must find out how the other Archive came by it"
+                "{label} was minted here with a token, and no item that the token deposited here has it: \
+                 rejected. The operator must find out how the other Archive obtained it"
             )));
         }
     }

@@ -495,7 +495,7 @@ pub(super) async fn fetch_small_file(
         }
     };
     if ibi_store::digests::sha512(&bytes) != digest {
-        return Err(unexpected_answer(peer, format!("{file} of {} is not what its digest says", held.item)));
+        return Err(unexpected_answer(peer, format!("digest mismatch in {file} of {}", held.item)));
     }
     Ok(bytes)
 }

@@ -55,9 +55,7 @@ pub enum FetchError {
     #[error(transparent)]
     Peer(#[from] PeerError),
     /// Not one complete object.
-    #[error(
-        "what {peer} has of {item} is not one whole object: {error}. Nothing was taken; ask another holder, or its operator"
-    )]
+    #[error("the object of {item} at {peer} is invalid: {error}. Rejected; try another source")]
     NotWhole {
         /// The Archive.
         peer: String,
@@ -67,9 +65,7 @@ pub enum FetchError {
         error: ObjectValidationError,
     },
     /// Digest mismatch.
-    #[error(
-        "{peer} gave {file} of {item}, and it is not what its digest says: ask another holder, or try again"
-    )]
+    #[error("digest mismatch: {file} of {item} from {peer}. Try another source, or retry")]
     Wrong {
         /// The Archive.
         peer: String,
@@ -79,9 +75,7 @@ pub enum FetchError {
         file: String,
     },
     /// More bytes than announced.
-    #[error(
-        "{peer} gave more than the {most} bytes that {file} of {item} has: ask another holder, or its operator"
-    )]
+    #[error("{peer} sent more than the {most} bytes of {file} of {item}. Rejected; try another source")]
     TooLong {
         /// The Archive.
         peer: String,
@@ -93,9 +87,7 @@ pub enum FetchError {
         most: u64,
     },
     /// The description is invalid here, or describes another object.
-    #[error(
-        "{peer} describes {item} wrongly: {what}. Nothing was taken; ask another holder, or its operator"
-    )]
+    #[error("the description of {item} by {peer} is invalid: {what}. Rejected; try another source")]
     Description {
         /// The Archive.
         peer: String,
@@ -105,7 +97,7 @@ pub enum FetchError {
         what: String,
     },
     /// Not enough free disk space.
-    #[error("{0}; what came of it before stays")]
+    #[error("{0}; the partial download is kept")]
     Room(#[from] StorageError),
     /// Local I/O error.
     #[error("cannot {doing} {}: {error}", .path.display())]
@@ -156,7 +148,7 @@ pub async fn fetch_object(
     let mut wanted = Vec::new();
     for (digest, paths) in docs {
         let expected = described.files.get(digest).cloned();
-        let expected = expected.ok_or_else(|| fetch.description(format!("nothing tells of {digest}")))?;
+        let expected = expected.ok_or_else(|| fetch.description(format!("no entry for digest {digest}")))?;
         wanted.push(PeerFileRequest {
             digest: digest.clone(),
             path: paths.first().cloned().unwrap_or_default(),
@@ -169,7 +161,7 @@ pub async fn fetch_object(
     let mut files = Vec::new();
     for (digest, paths) in &inventory.manifest {
         let bytes = docs.get(digest).or_else(|| texts.get(digest));
-        let bytes = bytes.ok_or_else(|| fetch.description(format!("nothing tells of {digest}")))?;
+        let bytes = bytes.ok_or_else(|| fetch.description(format!("no entry for digest {digest}")))?;
         files.extend(paths.iter().map(|path| (path.clone(), bytes.clone())));
     }
     Ok(FetchedObject { inventory, inventories, files, item: described.item, metadata: described.metadata })

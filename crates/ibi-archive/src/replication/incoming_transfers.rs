@@ -213,8 +213,8 @@ impl IncomingTransfers {
                 }
                 Ok((other, _)) => {
                     let said = format!(
-                        "the taker's own copy is {}, and is not overwritten unasked: its operator says `ibi archive refresh {label} \
-                         --overwrite`, or the hand-over is given up (`--cancel`)",
+                        "the recipient's own copy is {}, and is not overwritten automatically: its operator \
+                         can run `ibi archive refresh {label} --overwrite`, or the giver can cancel the transfer (`--cancel`)",
                         other.name()
                     );
                     Some((said, false))

@@ -35,20 +35,20 @@ impl TransferMessage {
         let TransferTerms { handover, epoch, inventory } = &self.terms;
         let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if handover.is_empty() || handover.len() > 64 || !is_name(handover) {
-            return Err("the name of a hand-over is 1 to 64 letters and digits");
+            return Err("the name of a transfer is 1 to 64 letters and digits");
         }
         if !(1..=MAX_EPOCH).contains(epoch) {
-            return Err("there is no such epoch");
+            return Err("epoch out of range");
         }
         if inventory.len() != 32 || !is_name(inventory) {
-            return Err("the inventory is told by the first 32 hex digits of its SHA-512");
+            return Err("`inventory` must be 32 hex digits: the first of its SHA-512");
         }
         if self.by.len() > 200
             || self.from.len() > 300
             || self.history.len() > 10_000
             || self.links.len() > MAX_STATEMENTS_PER_ITEM
         {
-            return Err("it says too much");
+            return Err("the message exceeds size limits");
         }
         Ok(())
     }

@@ -247,11 +247,11 @@ impl OutgoingTransfer {
         }
         let noted = Self::of_label(holdings, label)?;
         if let Some(over) = noted.iter().find(|handing| handing.is_done(holdings).unwrap_or(true)) {
-            let what = format!("{label} was handed over to {}: there is nothing to give up", over.to);
+            let what = format!("{label} was transferred to {}: no transfer to cancel", over.to);
             return Err(ArchiveError::NotHandedOver(what));
         }
         if noted.is_empty() {
-            let what = format!("{label} is not being handed over: there is nothing to give up");
+            let what = format!("no transfer of {label} to cancel");
             return Err(ArchiveError::NotHandedOver(what));
         }
         Self::forget(holdings, label)

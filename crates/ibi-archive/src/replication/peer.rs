@@ -172,7 +172,7 @@ pub enum PeerError {
         detail: String,
     },
     /// The response exceeds the limit.
-    #[error("{url} answers with more than {most} bytes, which are not taken: ask its operator")]
+    #[error("response of {url} too large: more than {most} bytes; contact its operator")]
     TooLong {
         /// The Archive.
         url: String,
@@ -316,7 +316,7 @@ impl PeerArchive {
         label: &str,
     ) -> Result<ObjectDescription, PeerError> {
         tokio::time::timeout(patience, self.describe_object(label)).await.unwrap_or_else(|_| {
-            let why = format!("nothing came for {} s", patience.as_secs());
+            let why = format!("no data for {} s", patience.as_secs());
             Err(PeerError::Silent { url: self.url.clone(), why })
         })
     }
@@ -347,7 +347,7 @@ impl PeerArchive {
                     range.and_then(|range| range.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok());
                 match (first, part) {
                     (Some(first), Some((from, _))) if first == from => from,
-                    _ => return Err(self.not_an_archive("a part that was not asked for".to_owned())),
+                    _ => return Err(self.not_an_archive("a range that was not requested".to_owned())),
                 }
             }
             // The partial file is complete or too long: only a full download can tell.
@@ -460,7 +460,7 @@ impl PeerArchive {
         let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_problem = kind.is_some_and(|kind| kind.starts_with("application/problem+json"));
         if status.is_redirection() {
-            return self.not_an_archive(format!("it leads elsewhere ({})", status.as_u16()));
+            return self.not_an_archive(format!("redirected ({})", status.as_u16()));
         }
         let bytes = match answer.read_all(MAX_PEER_PROBLEM_BYTES).await {
             Ok(bytes) => bytes,
@@ -472,12 +472,12 @@ impl PeerArchive {
         let (detail, moved) = match problem {
             Some(PeerProblem { title, given_to, .. }) => {
                 let moved = given_to.and_then(|to| url::parse_base_url(&to).ok());
-                let to = moved.as_ref().map(|to| format!(", it was handed over to {to}"));
+                let to = moved.as_ref().map(|to| format!(", it was transferred to {to}"));
                 (quote_untrusted(&title) + &to.unwrap_or_default(), moved)
             }
             // A damaged file, or a proxy in front of an Archive that is restarting.
             None if status == StatusCode::INTERNAL_SERVER_ERROR => {
-                ("it failed, or what was asked for is damaged there: its log tells which".to_owned(), None)
+                ("server error, see its log".to_owned(), None)
             }
             None if status.is_server_error() => ("without a reason".to_owned(), None),
             None => return self.not_an_archive(format!("{} without a reason", status.as_u16())),

@@ -31,7 +31,7 @@ use peer_poll::poll_peers;
 use remote_fixity::{DigestLengths, RemoteFixity};
 
 /// Sending one token to several Archives would disclose it.
-pub const ONE_TOKEN_MESSAGE: &str = "a token is for one Archive: compare with that one by itself";
+pub const ONE_TOKEN_MESSAGE: &str = "pass a token only when comparing with one Archive";
 
 /// The result of a comparison.
 #[derive(Debug)]
@@ -157,10 +157,10 @@ pub async fn compare_with_peers(
             Ok(held) => {
                 if is_altered(&peer, &held, &known).await {
                     comparison.report.alarms.push(format!(
-                        "{} has another version {} of {} than was ever here: one of the two was altered",
-                        peer.url(),
+                        "version {} of {} at {} differs from every local version: one of the two was altered",
                         held.version,
-                        known.label
+                        known.label,
+                        peer.url()
                     ));
                 }
                 let RemoteFixity { damaged, unread } = match &known.lengths {
@@ -169,7 +169,7 @@ pub async fn compare_with_peers(
                     Some(lengths) => remote_fixity::check_remote_files(&peer, &held, lengths, progress).await,
                     // Local damage is repaired first.
                     None if repair => RemoteFixity::default(),
-                    None => RemoteFixity::unread("what is damaged here is to be put right first"),
+                    None => RemoteFixity::unread("local damage must be repaired first"),
                 };
                 comparison.report.alarms.extend(damaged.iter().map(|file| {
                     let label = &known.label;
@@ -242,7 +242,7 @@ fn two_originals(known: &RepairSubject, holders: &[(PeerArchive, ObjectDescripti
     let all: Vec<&str> = known.is_original.then_some("this Archive").into_iter().chain(there).collect();
     (all.len() > 1).then(|| {
         format!(
-            "{} say that they have the Original of {}: find out which one has it, with their operators",
+            "{} claim the Original of {}: find out with their operators which one has it",
             all.join(" and "),
             known.label
         )

@@ -60,7 +60,7 @@ impl FromStr for ServiceRole {
         [ServiceRole::Minter, ServiceRole::Depositor, ServiceRole::Holder, ServiceRole::Operator]
             .into_iter()
             .find(|role| role.name() == text)
-            .ok_or_else(|| format!("`{text}` is no role: there are minter, depositor, holder and operator"))
+            .ok_or_else(|| format!("`{text}` is not a valid role: use minter, depositor, holder or operator"))
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
         for role in roles {
             assert_eq!(role.name().parse(), Ok(role));
         }
-        assert!("holders".parse::<ServiceRole>().unwrap_err().contains("holder and operator"));
+        assert!("holders".parse::<ServiceRole>().unwrap_err().contains("holder or operator"));
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl TableHeading {
                     | TableColumn::Nothing
             );
             if !repeatable && columns[..number].contains(column) {
-                return Err(format!("the column {} is there twice", names[number]));
+                return Err(format!("duplicate column {}", names[number]));
             }
         }
         Ok(Self { names, columns, file })
@@ -118,7 +118,7 @@ impl TableHeading {
                         ));
                     }
                 }
-                TableColumn::Nothing => return Err(format!("{value:?} stands in a column without a name")),
+                TableColumn::Nothing => return Err(format!("value {value:?} in an unnamed column")),
                 TableColumn::Language => draft.language = Some(parse_value(value).map_err(at)?),
                 TableColumn::TranslationOf => draft.translation_of = Some(value.clone()),
                 TableColumn::NextEditionOf => draft.next_edition_of = Some(value.clone()),

@@ -56,16 +56,14 @@ pub(super) fn router() -> Router<Arc<ArchiveSite>> {
         .route("/drafts/{id}", get(drafts::get).patch(drafts::describe).delete(drafts::delete))
         .route("/drafts/{id}/files/{*name}", put(drafts::put).delete(drafts::delete_file))
         .route("/drafts/{id}/publish", post(drafts::publish))
-        .fallback(|| async {
-            Problem::not_found("the API has nothing here: /api/v1/openapi.json tells what it has")
-        })
+        .fallback(|| async { Problem::not_found("no such endpoint; see /api/v1/openapi.json") })
         .method_not_allowed_fallback(|| async {
             let status = StatusCode::METHOD_NOT_ALLOWED;
             Problem::new(
                 status,
                 "method",
                 "Method not allowed",
-                "/api/v1/openapi.json tells what this address takes",
+                "not supported by this endpoint; see /api/v1/openapi.json",
             )
         })
 }
@@ -174,7 +172,7 @@ fn body_problem(error: &serde_json::Error) -> Problem {
     let detail = format!("the body: {error}");
     match error.is_data() {
         true => {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not-described", "Not what is described", detail)
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not-described", "Invalid request body", detail)
         }
         false => Problem::bad_request(detail),
     }

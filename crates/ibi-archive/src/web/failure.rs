@@ -32,8 +32,8 @@ pub(super) fn is_full(error: &ArchiveError) -> bool {
 
 /// The response when the disk is full.
 pub(super) fn no_room() -> Problem {
-    let detail = "the disk of this Archive has no room left: its operator must make some";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "storage-full", "No room", detail)
+    let detail = "the disk of this Archive is full: its operator must free some space";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "storage-full", "Disk full", detail)
 }
 
 /// Whether the disk, or this Archive's folder, is read-only.
@@ -43,15 +43,16 @@ pub(super) fn is_read_only(error: &ArchiveError) -> bool {
 
 /// The response to a change while nothing can be written.
 pub(super) fn read_only() -> Problem {
-    let detail =
-        "the disk of this Archive cannot be written: its operator must put it right. Reading goes on";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "read-only", "No changes just now", detail)
+    let detail = "the disk of this Archive cannot be written. Writes are disabled until the operator repairs it; \
+         reads continue";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "read-only", "Writes unavailable", detail)
 }
 
 /// The response to a change while the journal is damaged.
 pub(super) fn damaged_journal() -> Problem {
-    let detail = "the journal of this Archive is damaged: its operator must put it right. Reading goes on";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal-damaged", "No changes just now", detail)
+    let detail = "the journal of this Archive is damaged. Writes are disabled until the operator repairs \
+        it; reads continue";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal-damaged", "Writes unavailable", detail)
 }
 
 /// Whether another process has locked the index.
@@ -61,7 +62,7 @@ pub(super) fn is_locked(error: &ArchiveError) -> bool {
 
 /// The response when the index is locked.
 pub(super) fn locked() -> Problem {
-    Problem::unavailable("another process of its machine has this Archive locked: try again later")
+    Problem::unavailable("the index is locked by another process: retry later")
 }
 
 /// Whether minting is blocked until someone acts or a condition passes.
@@ -85,7 +86,7 @@ pub(super) fn stops_minting(refusal: &MintError) -> bool {
 
 /// The response when minting is blocked.
 pub(super) fn no_minting() -> Problem {
-    Problem::unavailable("this Archive gives out no labels just now: try again, or ask its operator")
+    Problem::unavailable("minting is unavailable; retry or contact the operator")
 }
 
 /// Whether the failure is not the client's: its details are for the log only.

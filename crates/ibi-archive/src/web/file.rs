@@ -75,7 +75,7 @@ impl BlockPool {
             // The client may be slow: free the descriptor while it receives this block.
             file.release();
             checked.map_err(|error| {
-                tracing::error!(%error, "a damaged block was not given out");
+                tracing::error!(%error, "a damaged block was not served");
                 metrics::counter!("ibi_damaged_blocks_total").increment(1);
                 io::Error::other("damaged")
             })?;
@@ -253,7 +253,7 @@ pub(super) async fn serve(
 }
 
 pub(super) fn damaged_file_response() -> Response {
-    let text = "this file is damaged here, and is not given out; other holders may have it whole\n";
+    let text = "this file is damaged and is not served; other Archives may have an intact copy\n";
     (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
 }
 

@@ -419,7 +419,7 @@ fn folder_page(
         }
     }
     Err(Problem::not_found(format!(
-        "a folder has no page; {} lists all files",
+        "folders have no page; {} lists all files",
         address::file_list_path(labels)
     )))
 }
@@ -519,7 +519,7 @@ fn file_list(
 
 fn closed_response(holding: &HeldItem, client: &PageRequest) -> Response {
     let detail = format!(
-        "the files of {} are open to others, or later ({}); its metadata are open to all: {}",
+        "the files of {} are restricted ({}); its metadata are public: {}",
         holding.item.labels.primary(),
         holding.item.access,
         address::item_page_path(&holding.item.metadata)

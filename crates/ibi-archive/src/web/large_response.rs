@@ -150,7 +150,7 @@ fn hold_text(site: &ArchiveSite, text: &str) -> Result<Bytes, Problem> {
 }
 
 fn memory_busy_problem() -> Problem {
-    Problem::unavailable("too many large answers are on their way: try again in a moment")
+    Problem::unavailable("too many large responses in progress; retry")
 }
 
 type FileRowsFuture = Pin<Box<dyn Future<Output = io::Result<(Bytes, Option<String>)>> + Send>>;

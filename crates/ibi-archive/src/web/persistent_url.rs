@@ -157,9 +157,9 @@ fn not_held_problem(label: &str, error: &ArchiveError) -> Problem {
 fn missing_relation_problem(label: &str, verbs: &Verbs, there: &[String]) -> Problem {
     let asked = verbs.relation.modifiers();
     Problem::not_found(match there {
-        [] => format!("{label}{asked}: this Archive has no such thing of it"),
+        [] => format!("{label}{asked}: not available for this item"),
         there => {
-            format!("{label}{asked}: this Archive has no such thing of it. There is: {}", there.join(", "))
+            format!("{label}{asked}: not available for this item. Available: {}", there.join(", "))
         }
     })
 }

@@ -31,7 +31,7 @@ pub(super) async fn get(State(site): State<Arc<ArchiveSite>>, request: Request) 
     let refused = |problem| problem_response(headers, uri.query(), problem);
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let status = StatusCode::METHOD_NOT_ALLOWED;
-        let problem = Problem::new(status, "method", "Method not allowed", "this address is only read");
+        let problem = Problem::new(status, "method", "Method not allowed", "only GET and HEAD are supported");
         return ([(header::ALLOW, "GET, HEAD")], refused(problem)).into_response();
     }
     let path = percent_decode_str(uri.path().trim_matches('/')).decode_utf8_lossy();

@@ -324,7 +324,7 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
         ArchiveError::Arriving(_) => Problem::bad_request(error.to_string()),
         error => {
             let status = http::StatusCode::UNPROCESSABLE_ENTITY;
-            Problem::new(status, "refused", "Against the rules of the Archive", error.to_string())
+            Problem::new(status, "refused", "Rejected by Archive rules", error.to_string())
         }
     }
 }

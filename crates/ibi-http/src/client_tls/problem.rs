@@ -86,15 +86,15 @@ impl CertificateProblem {
     pub fn next_step(&self) -> &'static str {
         match self {
             Self::WrongName { .. } => {
-                "ask it by a name that its certificate has, or let its operator get one for this name"
+                "use a name in the certificate, or ask its operator for a certificate with this name"
             }
-            Self::Expired => "its operator renews it, and lets the server read it again (SIGHUP)",
+            Self::Expired => "its operator must renew it and reload the server (SIGHUP)",
             Self::NotYetValid => "compare the clocks of both machines",
             Self::UnknownIssuer => {
-                "its server has to send the whole chain; an issuer of your own is trusted with --ca-file"
+                "its server must send the whole chain; trust a private issuer with --ca-file"
             }
             Self::IssuerItself => "its operator needs a certificate for a server (CA:FALSE)",
-            Self::NoTls => "its operator serves with --tls-cert, or it is asked as http",
+            Self::NoTls => "its operator must serve with --tls-cert, or use http://",
             Self::Other(_) => "compare the TLS settings of both sides",
         }
     }
@@ -103,15 +103,18 @@ impl CertificateProblem {
     pub fn next_step_of_owner(&self) -> &'static str {
         match self {
             Self::WrongName { .. } => {
-                "get a certificate for the name in --address, or say a name that the certificate has there"
+                "get a certificate for the name in --address, or use a name in the certificate there"
             }
-            Self::Expired => "renew it, and let the server read it again (SIGHUP)",
+            Self::Expired => "renew it and reload the server (SIGHUP)",
             Self::NotYetValid => "compare the clocks of both machines",
             Self::UnknownIssuer => {
-                "put the whole chain into --tls-cert; an issuer of your own has to be trusted there (--ca-file)"
+                "put the whole chain into --tls-cert; a private issuer must be trusted there (--ca-file)"
             }
             Self::IssuerItself => "get a certificate for a server (CA:FALSE)",
-            Self::NoTls => "serve with --tls-cert, or let --address lead to the proxy that does TLS",
+            Self::NoTls => {
+                "serve with --tls-cert, or set --address to the proxy that terminates TLS, or \
+                use http://"
+            }
             Self::Other(_) => "compare the TLS settings of both sides",
         }
     }
@@ -203,7 +206,7 @@ mod tests {
         assert!(
             problem.for_operator().starts_with(
                 "the certificate is not for this name, but for a.example, 192.0.2.7, *.0.example, \
-                 *.1.example, *.2.example: ask it by a name"
+                 *.1.example, *.2.example: use a name in the certificate"
             ),
             "{}",
             problem.for_operator()

@@ -74,7 +74,10 @@ impl GuardedConnector {
         let url = reqwest::Url::parse(url).map_err(|error| HttpClientError::Silent(error.to_string()))?;
         let port = url.port_or_known_default().unwrap_or(0);
         if let Some(refusal) = port_refusal(port) {
-            return Err(HttpClientError::Refused(format!("port {port} is not asked: it is {refusal}")));
+            return Err(HttpClientError::Refused(format!(
+                "connection refused by the address guard: port \
+                {port} is {refusal}"
+            )));
         }
         // An address in the URL is not looked up. Parse it as the client does, whatever its
         // spelling.
@@ -83,7 +86,10 @@ impl GuardedConnector {
         if let Ok(ip) = literal
             && let Some(refusal) = refusal_unless_allowed(ip, self.allow_private)
         {
-            return Err(HttpClientError::Refused(format!("{ip} is not asked: it is {refusal}")));
+            return Err(HttpClientError::Refused(format!(
+                "connection refused by the address guard: {ip} is \
+                {refusal}"
+            )));
         }
         Ok(self.client.request(method, url))
     }
@@ -122,7 +128,11 @@ struct RefusedName(GuardRefusal);
 
 impl fmt::Display for RefusedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "its name leads to an address that is not asked: it is {}", self.0)
+        write!(
+            f,
+            "connection refused by the address guard: the name resolves to an address that is {}",
+            self.0
+        )
     }
 }
 
@@ -208,7 +218,10 @@ mod tests {
     async fn a_refused_name_does_not_reveal_its_address() {
         let connector = connector(&[&["10.20.30.40"]], false);
         let error = ask(&connector, "http://intranet.test/").await.unwrap_err().to_string();
-        assert!(error.contains("is not asked") && !error.contains("10.20"), "{error}");
+        assert!(
+            error.contains("connection refused by the address guard") && !error.contains("10.20"),
+            "{error}"
+        );
     }
 
     #[tokio::test]

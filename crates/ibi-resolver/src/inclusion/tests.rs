@@ -208,7 +208,7 @@ async fn another_protocol_is_confirmed_anew_and_certificates_are_told() {
     let told = world.inclusion.handle(WireRequest::Inclusion(secure), client()).await;
     assert_eq!(shown(&told), format!("{UNSUCCESSFUL} status.certificate expired"));
     assert_eq!(world.stands(), RegistrationStatus::Unconfirmed);
-    assert!(world.problem().unwrap().starts_with("the certificate has expired: its operator renews it"));
+    assert!(world.problem().unwrap().starts_with("the certificate has expired: its operator must renew it"));
     assert_eq!(world.registry.find(&SERVICE.parse().unwrap()).unwrap().scheme(), HttpScheme::Https);
 }
 

@@ -86,7 +86,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ArchiveRow>, RegistryImportError> {
         if seen.insert(row.canonical.clone()) {
             Ok(row)
         } else {
-            Err(import_error(line, "this Archive was there before"))
+            Err(import_error(line, "duplicate Archive"))
         }
     });
     rows.collect()
@@ -102,14 +102,14 @@ struct RegistryTextBlock {
 impl RegistryTextBlock {
     fn new(line: usize, service: &str) -> Result<Self, RegistryImportError> {
         let label: Label = service.parse().map_err(|error| {
-            import_error(line, format!("`{}` is no IBI: {error}", quote_untrusted(service)))
+            import_error(line, format!("`{}` is not a valid IBI: {error}", quote_untrusted(service)))
         })?;
         Ok(Self { line, row: rows::new_row(&label, 0), given: HashSet::new() })
     }
 
     fn read(&mut self, line: usize, name: &str, value: &str) -> Result<(), RegistryImportError> {
         if !self.given.insert(name.to_owned()) && name != "host" {
-            return Err(import_error(line, format!("`{}` is there twice", quote_untrusted(name))));
+            return Err(import_error(line, format!("duplicate field `{}`", quote_untrusted(name))));
         }
         let seconds = || {
             let instant = value.parse::<Instant>().map_err(|error| import_error(line, error.to_string()));
@@ -117,9 +117,10 @@ impl RegistryTextBlock {
         };
         let address = || match ServerAddress::parse(value) {
             Ok(_) => Ok(value.to_owned()),
-            Err(rule) => {
-                Err(import_error(line, format!("`{}` is no address: {rule}", quote_untrusted(value))))
-            }
+            Err(rule) => Err(import_error(
+                line,
+                format!("`{}` is not a valid address: {rule}", quote_untrusted(value)),
+            )),
         };
         match name {
             "standing" => match RegistrationStatus::read(value) {
@@ -145,7 +146,10 @@ impl RegistryTextBlock {
             "ip" => match value.parse::<std::net::IpAddr>() {
                 Ok(ip) => self.row.ip = Some(ip.to_string()),
                 Err(_) => {
-                    return Err(import_error(line, format!("`{}` is no IP address", quote_untrusted(value))));
+                    return Err(import_error(
+                        line,
+                        format!("`{}` is not a valid IP address", quote_untrusted(value)),
+                    ));
                 }
             },
             "protocol" | "platform" if !is_line(value) => {
@@ -163,10 +167,7 @@ impl RegistryTextBlock {
                 return Err(import_error(line, "a key is kept as its Argon2id digest, `$argon2id$v=19$…`"));
             }
             other => {
-                return Err(import_error(
-                    line,
-                    format!("`{}` is nothing that an Archive has", quote_untrusted(other)),
-                ));
+                return Err(import_error(line, format!("unknown field `{}`", quote_untrusted(other))));
             }
         }
         Ok(())

@@ -40,11 +40,9 @@ pub(super) fn router() -> Router<Arc<ResolverSite>> {
         .route("/alerts/{id}", get(alert))
         .route("/alerts/{id}/resolve", post(end_alert))
         .route("/registry", get(export).put(import))
-        .fallback(|| async {
-            Problem::not_found("the API has nothing here: /api/v1/resolver.json tells what it has")
-        })
+        .fallback(|| async { Problem::not_found("no such endpoint; see /api/v1/resolver.json") })
         .method_not_allowed_fallback(|| async {
-            let detail = "/api/v1/resolver.json tells what this address takes";
+            let detail = "not supported by this endpoint; see /api/v1/resolver.json";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "Method not allowed", detail)
         })
 }
@@ -224,7 +222,7 @@ fn no_alert() -> Problem {
 }
 
 fn unprocessable(detail: String) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not-described", "Not what is described", detail)
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not-described", "Invalid request body", detail)
 }
 
 /// A JSON body, whatever its content type: `curl -d` declares it a form.

@@ -28,7 +28,7 @@ pub(super) async fn get(State(site): State<Arc<ResolverSite>>, request: Request)
     let (path, query) = (request.uri.path(), request.uri.query());
     if request.method != Method::GET && request.method != Method::HEAD {
         let status = StatusCode::METHOD_NOT_ALLOWED;
-        let problem = Problem::new(status, "method", "Method not allowed", "this address is only read");
+        let problem = Problem::new(status, "method", "Method not allowed", "only GET and HEAD are supported");
         return ([(header::ALLOW, "GET, HEAD")], problem).into_response();
     }
     if let Some(message) = query.filter(|query| service::is_message(&site, path, query)) {

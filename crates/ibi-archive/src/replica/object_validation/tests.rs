@@ -103,13 +103,13 @@ fn bytes_lie_in_the_content_of_a_version_and_nowhere_else() {
     let long = format!("v1/content/{}", "a/".repeat(2100));
     let name = format!("v1/content/{}", "a".repeat(256));
     for (path, why) in [
-        ("/etc/passwd", "no version's content"),
-        ("v1/inventory.json", "no version's content"),
-        ("v3/content/a", "no version's content"),
-        ("v0/content/a", "no version's content"),
-        ("v01/content/a", "no version's content"),
-        ("v+1/content/a", "no version's content"),
-        ("../v1/content/a", "no version's content"),
+        ("/etc/passwd", "path outside version content"),
+        ("v1/inventory.json", "path outside version content"),
+        ("v3/content/a", "path outside version content"),
+        ("v0/content/a", "path outside version content"),
+        ("v01/content/a", "path outside version content"),
+        ("v+1/content/a", "path outside version content"),
+        ("../v1/content/a", "path outside version content"),
         ("v1/content/", "empty"),
         ("v1/content/a//b", "empty"),
         ("v1/content/../a", "lead out"),
@@ -117,9 +117,9 @@ fn bytes_lie_in_the_content_of_a_version_and_nowhere_else() {
         ("v1/content/a\0b", "NUL"),
         (&long, "longer than 4096"),
         (&name, "longer than 255"),
-        ("v1/content/doc/2", "twice"),
-        ("v1/content/doc/2/x", "lies in what is a file"),
-        ("v1/content/item.json/x", "lies in what is a file"),
+        ("v1/content/doc/2", "duplicate path"),
+        ("v1/content/doc/2/x", "its parent is a file"),
+        ("v1/content/item.json/x", "its parent is a file"),
     ] {
         assert!(at(path).contains(why), "{path}: {}", at(path));
     }
@@ -167,11 +167,11 @@ fn every_version_has_its_texts_and_plain_names() {
     let named = |paths: &[&str]| {
         changed(|value| value["versions"]["v1"]["state"][sha512(&[1])] = json!(paths)).to_string()
     };
-    assert!(named(&["doc/2"]).contains("twice"));
-    assert!(named(&["doc/1", "doc/1/2"]).contains("what is a file"));
+    assert!(named(&["doc/2"]).contains("duplicate path"));
+    assert!(named(&["doc/1", "doc/1/2"]).contains("its parent is a file"));
     assert!(named(&["doc/../1"]).contains("lead out"));
     assert!(named(&["other"]).contains("nothing else"));
-    assert!(named(&[]).contains("no name"));
+    assert!(named(&[]).contains("no content path"));
 }
 
 #[test]

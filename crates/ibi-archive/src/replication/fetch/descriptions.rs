@@ -85,7 +85,7 @@ fn check_version_files(
                 DownloadExpectation { size, most: file.size, blocks, stations }
             });
             if told.size != size || told.blocks != blocks {
-                return Err(format!("it tells of the bytes of {name} other than another version does"));
+                return Err(format!("it contradicts another version about {name}"));
             }
             // Midstates from one version suffice.
             if told.stations.is_empty() {
@@ -94,7 +94,7 @@ fn check_version_files(
         }
     }
     match told.keys().next() {
-        Some(name) => Err(format!("it lists {name}, which the version has not")),
+        Some(name) => Err(format!("it lists {name}, which is not in the version")),
         None => Ok(()),
     }
 }

@@ -117,12 +117,12 @@ pub(super) async fn check_giver(
         GiverTrust::Refused(no) => GiverDecision::Refuse(no),
         GiverTrust::Unconfirmed if is_granted => {
             let knows = knows.unwrap_or_default();
-            GiverDecision::Wait(format!("{knows} was granted it from here, and has not answered"))
+            GiverDecision::Wait(format!("it was granted to {knows}, which has not answered"))
         }
         GiverTrust::Unconfirmed => match later() {
             Some(why) => GiverDecision::Wait(format!(
-                "whether {} has the Original is not clear: {why}. If it will never be, the operator of the taker says `ibi archive \
-                 givers trust {} {label}`",
+                "the claim of {} to the Original is unconfirmed: {why}. If it stays unconfirmed, the \
+                 recipient's operator can run `ibi archive givers trust {} {label}`",
                 message.from, message.from
             )),
             None => GiverDecision::Refuse(TransferDenied::Unconfirmed),
@@ -185,8 +185,8 @@ pub(super) async fn check_other_names(
         // If all have answered and nobody has it, the name is free.
         if let Some(why) = found.later.filter(|_| word != OperatorTrust::Item) {
             return Ok(GiverDecision::Wait(format!(
-                "whether its name {label} is that of another item is not clear: {why}. If it will never be, the operator of the \
-                 taker says `ibi archive givers trust {} IBI`, for this item",
+                "its other label {label} is unconfirmed: {why}. If it stays unconfirmed, the recipient's \
+                 operator can run `ibi archive givers trust {} IBI` for this item",
                 message.from
             )));
         }
@@ -205,9 +205,7 @@ async fn ask_source(knows: &str, label: &str, message: &TransferMessage) -> Test
         return TestimonyFinding::clear(OriginalTestimony::Giver);
     }
     let asked = tokio::time::timeout(SOURCE_TIMEOUT, follow_named_holders(knows, label, message)).await;
-    asked.unwrap_or_else(|_| {
-        TestimonyFinding::unclear(Some(format!("{knows}, which should know, does not answer")))
-    })
+    asked.unwrap_or_else(|_| TestimonyFinding::unclear(Some(format!("the witness {knows} does not answer"))))
 }
 
 async fn follow_named_holders(knows: &str, label: &str, message: &TransferMessage) -> TestimonyFinding {

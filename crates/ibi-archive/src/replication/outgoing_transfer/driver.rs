@@ -143,7 +143,8 @@ async fn run_step(
                     .with_archive(move |archive| archive.complete_transfer(&label, &name, &at, &by))
                     .await?;
                 if !waited {
-                    tracing::error!(%item, %to, "ALARM: a taker that was said to be gone has the Original; ask its operator");
+                    tracing::error!(%item, %to, "ALARM: a recipient declared lost now claims the Original; \
+                        contact its operator");
                 }
                 Ok(TransferProgress::Again)
             }
@@ -234,8 +235,8 @@ async fn settle_restored_transfer(
         }
         // It had the Original and passed it on, possibly back to this Archive.
         State::Copy if held.epoch > epoch => Err(ArchiveError::NotHandedOver(format!(
-            "{to} has had the Original of {item} since the backup (epoch {}), and gave it on: find out who has it now before you say \
-             `ibi archive confirm`",
+            "{to} has had the Original of {item} since the backup (epoch {}), and passed it on: find out \
+             which Archive has it now before running `ibi archive confirm`",
             held.epoch
         ))
         .into()),
@@ -297,7 +298,8 @@ async fn taker_has_object(
     });
     if !there {
         let OutgoingTransfer { item, to, .. } = handing;
-        tracing::error!(%item, %to, "ALARM: the taker does not show what it has accepted; the copy stays here");
+        tracing::error!(%item, %to, "ALARM: the recipient does not serve the item that it accepted; the \
+            copy here is kept");
     }
     Ok(there)
 }

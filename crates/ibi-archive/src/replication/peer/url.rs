@@ -11,7 +11,7 @@ pub(super) fn parse_base_url(url: &str) -> Result<String, &'static str> {
     let scheme = scheme.ok_or("it begins with neither http:// nor https://")?;
     let authority = parsed.authority().ok_or("it has no host")?;
     if authority.as_str().contains('@') {
-        return Err("it has a user in it; a token is given apart");
+        return Err("it contains a user name: pass the token separately");
     }
     let host = authority.host();
     let port = authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();

@@ -26,8 +26,8 @@ pub(super) async fn find_repairs(
     let wrong = known.findings.iter().filter(|finding| finding.wrong != FixityFault::Unexpected);
     let files: Vec<&str> = wrong.map(|finding| finding.file.as_str()).collect();
     let nobody = match comparison.report.holders.is_empty() {
-        true => "nobody was asked for it: name an Archive that has the item (`--with`)",
-        false => "nobody who was asked has it as the item's own inventory tells",
+        true => "no source was given: name an Archive that has the item (`--with`)",
+        false => "no source has a file with the required digest",
     };
     let alarm = |file: &str| format!("{file} of {} is damaged here, and {nobody}", known.label);
     if files.is_empty() {

@@ -46,7 +46,7 @@ pub(super) async fn copy(
     }
     let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
     let (ApiCopyBody { from, token: theirs, prefix, since, items }, _) = json_body(&site, request).await?;
-    let from = from.ok_or_else(|| missing_field("say `from`: the URL of the Archive that has them"))?;
+    let from = from.ok_or_else(|| missing_field("`from` is required: the URL of the source Archive"))?;
     let which = match (prefix, since, items) {
         (Some(prefix), None, None) => ReplicaSelection::Prefix(prefix),
         (None, Some(since), None) => {
@@ -54,7 +54,7 @@ pub(super) async fn copy(
             ReplicaSelection::Since(since.map_err(|shape| missing_field(&format!("`since` is {shape}")))?)
         }
         (None, None, Some(items)) => ReplicaSelection::These(items),
-        _ => return Err(missing_field("say one of `prefix`, `since` and `items`: which ones")),
+        _ => return Err(missing_field("exactly one of `prefix`, `since` and `items` is required")),
     };
     let peer = PeerArchive::new(&from, theirs).map_err(|error| holder_problem(error.into()))?;
     let items =

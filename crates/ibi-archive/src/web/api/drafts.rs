@@ -96,7 +96,7 @@ fn authorize_draft_owner(
 }
 
 fn no_draft() -> Problem {
-    Problem::not_found("there is no such draft of yours")
+    Problem::not_found("no such draft, or it belongs to another token")
 }
 
 pub(super) async fn begin(
@@ -246,15 +246,15 @@ fn file_name(request: &Request) -> Result<Vec<u8>, Problem> {
     let digits =
         |rest: &str| rest.get(..2).is_some_and(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if !name.split('%').skip(1).all(digits) {
-        return Err(Problem::bad_request("`%` in a name stands before two hex digits: itself, it is %25"));
+        return Err(Problem::bad_request("invalid escape: write a literal % as %25"));
     }
     let name: Vec<u8> = percent_decode_str(name).collect();
     match ibi_protocol::FilePath::new(&name) {
         Ok(Some(_)) => Ok(name),
-        Ok(None) => Err(Problem::bad_request("say the name of the file")),
+        Ok(None) => Err(Problem::bad_request("file name missing")),
         Err(error) => {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            Err(Problem::new(status, "bad-name", "Not a name for a file", error.to_string()))
+            Err(Problem::new(status, "bad-name", "Invalid file name", error.to_string()))
         }
     }
 }
@@ -272,13 +272,16 @@ fn lower_priority() {
 /// and encoded bytes as the content.
 fn check_whole(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.contains_key(header::CONTENT_RANGE) {
-        return Err(Problem::bad_request("a file arrives whole: send all of it, without Content-Range"));
+        return Err(Problem::bad_request(
+            "partial uploads are not supported: send the whole file, without \
+            Content-Range",
+        ));
     }
     match headers.get(header::CONTENT_ENCODING) {
         Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
-            let detail = "bytes are kept as they arrive: send them without Content-Encoding";
+            let detail = "files are stored as received: send them without Content-Encoding";
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            Err(Problem::new(status, "encoding", "Content-Encoding is not undone", detail))
+            Err(Problem::new(status, "encoding", "Content-Encoding is not supported", detail))
         }
         _ => Ok(()),
     }

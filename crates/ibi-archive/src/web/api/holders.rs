@@ -78,7 +78,7 @@ struct ApiReplicaBody {
 async fn copy(site: Arc<ArchiveSite>, label: String, request: Request) -> Result<Response, Problem> {
     let token = authorize(&site, request.headers(), ServiceRole::Operator)?;
     let (ApiReplicaBody { from, token: theirs, overwrite }, _) = json_body(&site, request).await?;
-    let from = from.ok_or_else(|| missing_field("say `from`: the URL of the Archive that has it"))?;
+    let from = from.ok_or_else(|| missing_field("`from` is required: the URL of the source Archive"))?;
     let peer = PeerArchive::new(&from, theirs).map_err(|error| holder_problem(error.into()))?;
     replicate_from(&site, &label, ReplicaSource { overwrite, ..ReplicaSource::new(peer) }, &token.name).await
 }
@@ -95,7 +95,7 @@ async fn refresh(site: Arc<ArchiveSite>, label: String, request: Request) -> Res
     let word = from.is_some();
     let from = from.or(source).ok_or_else(|| {
         Problem::conflict(format!(
-            "{label} did not come from another Archive: say `from`, the URL of one that has it"
+            "{label} did not come from another Archive: `from` is required, the URL of the source Archive"
         ))
     })?;
     let peer = PeerArchive::new(&from, theirs).map_err(|error| holder_problem(error.into()))?;
@@ -194,7 +194,10 @@ async fn transfer(site: Arc<ArchiveSite>, label: String, request: Request) -> Re
                 .map_err(archive_problem)?;
             Ok(axum::Json(transfer_status(&site, &label)?).into_response())
         }
-        _ => Err(missing_field("say `to`, the URL of the taker; or `taker_destroyed`; or `cancel`")),
+        _ => Err(missing_field(
+            "one of `to` (the URL of the taker), `taker_destroyed` and `cancel` is \
+            required",
+        )),
     }
 }
 
@@ -213,7 +216,7 @@ fn transfer_status(site: &ArchiveSite, label: &str) -> Result<Value, Problem> {
 /// and random.
 pub(super) fn get_handover(site: &ArchiveSite, label: &str, request: &Request) -> Result<Response, Problem> {
     let name = request.uri().query().and_then(|query| query_value(query, "name"));
-    let name = name.ok_or_else(|| Problem::bad_request("say `name`: that of the hand-over"))?;
+    let name = name.ok_or_else(|| Problem::bad_request("`name` is required: the name of the transfer"))?;
     let holdings = site.desk.read().map_err(archive_problem)?;
     Ok(axum::Json(OutgoingTransfer::status_for_peer(&holdings, label, &name).map_err(archive_problem)?)
         .into_response())
@@ -267,7 +270,7 @@ async fn audit(site: Arc<ArchiveSite>, label: String, request: Request) -> Resul
 
 /// A well-formed body that lacks a required field.
 pub(super) fn missing_field(what: &str) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "Against the rules of the Archive", what)
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "Rejected by Archive rules", what)
 }
 
 /// The response for a replication error.

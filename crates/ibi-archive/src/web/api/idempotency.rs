@@ -50,7 +50,7 @@ impl IdempotentRequest {
         if before.asked != self.asked {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             let detail = "this Idempotency-Key was used for another request: use a new one";
-            return Err(Problem::new(status, "key-reused", "Another request has this key", detail));
+            return Err(Problem::new(status, "key-reused", "Idempotency key reused", detail));
         }
         let status = StatusCode::from_u16(before.status).unwrap_or(StatusCode::OK);
         Ok(Some(json_response(status, before.answer)))

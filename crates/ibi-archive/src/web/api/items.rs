@@ -67,7 +67,7 @@ fn parse_resource(rest: &str) -> Result<(&str, ApiItemResource), Problem> {
             None => {
                 let between = rest.strip_prefix('/').and_then(ApiReplicationAction::parse);
                 between.map(|between| (label, ApiItemResource::Between(between))).ok_or_else(|| {
-                    Problem::not_found("an item has nothing here: /api/v1/openapi.json tells what it has")
+                    Problem::not_found("no such endpoint of an item; see /api/v1/openapi.json")
                 })
             }
         },
@@ -390,7 +390,7 @@ async fn remove(site: Arc<ArchiveSite>, label: String, request: Request) -> Resu
     let (ApiRemovalBody { reason, purge }, _): (ApiRemovalBody, String) = json_body(&site, request).await?;
     if reason.trim().is_empty() {
         return Err(archive_problem(ArchiveError::Value(
-            "say the `reason`: the tombstone tells it for ever".to_owned(),
+            "`reason` is required; the tombstone shows it permanently".to_owned(),
         )));
     }
     let asked = label.clone();

@@ -86,7 +86,7 @@ pub(super) async fn mint(
         return Err(Problem::new(
             status,
             "count",
-            "Not so many",
+            "Count out of range",
             format!("`count` is from 1 to {MAX_LABELS_PER_REQUEST}"),
         ));
     }
@@ -111,7 +111,7 @@ pub(super) async fn mint(
         minted.await.inspect_err(|_| site.rates.give_back(&charge)).map_err(|error| match error {
             ArchiveError::Mint(error @ MintError::WouldWait { .. }) if is_named => {
                 let (status, detail) = (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
-                Problem::new(status, "granularity", "Too coarse for now", detail)
+                Problem::new(status, "granularity", "Wait too long at this granularity", detail)
             }
             error => archive_problem(error),
         })?;

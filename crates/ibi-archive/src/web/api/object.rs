@@ -225,7 +225,7 @@ fn damaged_object_response(error: SharedReadError) -> Result<Response, Problem> 
             | StorageError::MissingFile { .. }
             | StorageError::DamagedBlock { .. },
         ) => {
-            tracing::error!(%error, "a damaged object was not given out");
+            tracing::error!(%error, "a damaged object was not served");
             Ok(file::damaged_file_response())
         }
         error => Err(archive_problem(error)),

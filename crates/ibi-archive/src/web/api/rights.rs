@@ -39,9 +39,7 @@ pub(super) fn may_change(
         || identity(token).owns(holdings, &holding.path).map_err(archive_problem)?;
     match may {
         true => Ok(()),
-        false => {
-            Err(Problem::forbidden("this item is another's: who deposited it may change it, or an operator"))
-        }
+        false => Err(Problem::forbidden("only its depositor or an operator may change this item")),
     }
 }
 
@@ -56,7 +54,10 @@ pub(super) fn may_describe(
         return Ok(());
     }
     if described.original {
-        return Err(Problem::forbidden("only an operator declares an Original of elsewhere"));
+        return Err(Problem::forbidden(
+            "only an operator may declare the Original of an item from another \
+            Archive",
+        ));
     }
     let mut brought = described.all_labels().peekable();
     if brought.peek().is_none() {
@@ -76,7 +77,8 @@ pub(super) fn may_describe(
         };
         if !may {
             return Err(Problem::forbidden(format!(
-                "{} was not minted with this token: only an operator may bring it, or one whom an operator granted its prefix",
+                "{} was not minted with this token: only an operator, or a token that was granted its \
+                 prefix, may use it",
                 text.escape_debug()
             )));
         }
