@@ -94,7 +94,7 @@ fn the_resolver_is_told_until_it_has_confirmed_and_again_at_the_end() {
         let back = format!("/{}?servicesubject=inclusionConfirmationRequest", pairs["archiveserviceibi"]);
         assert_eq!(ask(&pairs["archiveaddress"], "GET", &back, "", b"").text(), "confirmation yes");
     }
-    super::until("it was heard", || server.log().contains("the resolver has confirmed it"));
+    super::until("it was heard", || server.log().contains("confirmed by the resolver"));
     assert!(asked.try_recv().is_err(), "heard once is enough");
     let (status, log) = server.stop();
     assert_eq!(status, Some(0));

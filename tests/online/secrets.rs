@@ -60,7 +60,9 @@ fn no_secret_is_seen_again() {
             format!("servicesubject={subject}&registrationkey={KEY}&urlkey={KEY}&archiveserviceibi={rep}");
         keep(subject.to_owned(), server.service(&folder, &query));
     }
-    super::until("the resolver was tried again", || server.log().matches("is not reached").count() > 1);
+    super::until("the resolver was tried again", || {
+        server.log().matches("cannot reach the resolver").count() > 1
+    });
     for path in ["/metrics", "/", "/api/v1/changes"] {
         keep(path.to_owned(), server.get(path));
     }

@@ -72,7 +72,7 @@ fn a_resolver_that_is_restarted_resolves_as_before() {
         assert!(!last.log().contains("panicked"));
         assert_eq!(follow(&server.get(&item)).body, b"one");
     }
-    assert_eq!(archive.log().matches("the resolver has confirmed it").count(), 1, "it was told once");
+    assert_eq!(archive.log().matches("confirmed by the resolver").count(), 1, "it was told once");
     // One server at a time; commands work beside it.
     let twice = resolver.run("serve", &["--listen", "127.0.0.1:0"]);
     assert_eq!((twice.status, twice.stdout.as_str()), (4, ""), "{}", twice.stderr);
@@ -80,7 +80,7 @@ fn a_resolver_that_is_restarted_resolves_as_before() {
     assert_eq!(resolver.json("archives", &[]).len(), 1);
     let (status, log) = archive.stop();
     assert_eq!(status, Some(0));
-    assert!(log.contains("offline: the resolver knows"), "{log}");
+    assert!(log.contains("offline: the resolver was notified"), "{log}");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn an_archive_waits_for_a_resolver_that_comes_later() {
     std::fs::write(&key, resolver.register(&folder.service)).unwrap();
     let url = format!("http://{}", resolver.at);
     let archive = folder.serve_with(&["--resolver", &url, "--key-file", &key.display().to_string()]);
-    until("it was tried in vain", || archive.log().contains("the resolver is not reached"));
+    until("it was tried in vain", || archive.log().contains("cannot reach the resolver"));
     let server = resolver.serve();
     let here = ("online".to_owned(), archive.at.clone());
     until("it was tried again", || resolver.standing(&folder.service) == here);

@@ -206,7 +206,7 @@ fn a_certificate_that_does_not_fit_is_told_to_both_operators() {
         let text = resolver.run("archives", &[]).stdout;
         assert!(text.contains(&format!("\t{problem}\n")), "{text}");
         let log = server.log();
-        for message in ["it is not asked: its certificate does not fit", "included, but not confirmed"] {
+        for message in ["not queried: invalid certificate", "included, but not confirmed"] {
             assert!(has_line(&log, message, words) && has_line(&log, message, next), "{message}: {log}");
         }
         // Others than the operator are not told.
@@ -232,7 +232,7 @@ fn a_resolver_whose_certificate_does_not_fit_is_told_no_key() {
     let key = folder.place.path().join("key");
     fs::write(&key, resolver.register(&folder.service)).unwrap();
     let (url, key) = (format!("https://{}", resolver.at), key.display().to_string());
-    let message = "the resolver's certificate does not fit";
+    let message = "the resolver's certificate is invalid";
     for (trust, words) in [
         (vec![], "the issuer of the certificate is not known here"),
         (vec!["--ca-file".to_owned(), issuer.ca()], "but for other.example"),
@@ -267,7 +267,7 @@ fn who_says_https_is_never_asked_without() {
     assert_eq!(archive.all().len(), 0, "nothing came in the clear");
     // It says with its key that it is asked without TLS: its operator's word, and logged.
     assert!(tell("HTTP").contains("status.confirmation successful"));
-    assert!(server.log().contains("asked over HTTP from now on, and over HTTPS before"));
+    assert!(server.log().contains("Archive downgraded from HTTPS to HTTP"));
     assert_eq!(server.get(&format!("/{IBI}")).status, 302);
     // And back: from then on nothing goes in the clear, though it stood as online.
     until("the redirect is acknowledged", || archive.asked("acknowledgment").len() == 1);

@@ -94,7 +94,7 @@ impl ArchiveEngine {
             Err(error) if leaves_reading(&error) => {
                 is_read_only.store(is_unwritable(&error), Ordering::Release);
                 let (_, found) = opening::open_to_read(data)?;
-                tracing::error!(%error, "nothing can be changed; reading goes on");
+                tracing::error!(%error, "writes disabled, reads continue");
                 journal_damage.note_failure(&error);
                 failed = Some((Arc::new(error), Instant::now()));
                 (None, found)
@@ -341,7 +341,7 @@ impl EngineWriter {
                 self.generation.fetch_add(1, Ordering::AcqRel);
             }
             if found != OpeningReport::default() {
-                tracing::warn!(?found, "opened the Archive anew");
+                tracing::warn!(?found, "reopened the Archive");
             }
             self.journal_damage.report(archive.journal_damage);
             self.archive = Some(archive);
@@ -394,7 +394,7 @@ impl EngineWriter {
             *next = Instant::now();
         }
         if let Err(error) = self.open() {
-            tracing::error!(%error, "cannot open the Archive that a command gave back; tried again when it is needed");
+            tracing::error!(%error, "cannot reopen the Archive after a lease; retried on the next write");
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn remove_stale_fetches(data: &std::path::Path, now: i64) {
     // Files of an active fetch are not checked: there may be many.
     for folder in entries(&data.join("service/copies")).filter(|folder| is_old(&folder.path())) {
         if entries(&folder.path()).all(|file| is_old(&file.path())) {
-            tracing::info!(folder = %folder.path().display(), "a copy that nobody went on with is thrown away");
+            tracing::info!(folder = %folder.path().display(), "discarded an abandoned partial copy");
             // If this fails, the next run finds it.
             let _ = fetch::remove_fetch_folder(&folder.path());
         }

@@ -116,7 +116,7 @@ pub async fn serve(
     // Accept no new connections.
     drop(listener);
     if timeout(limits.drain_time, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests that took too long were cut off");
+        tracing::warn!("aborted requests that took too long");
     }
 }
 
@@ -136,7 +136,7 @@ impl AcceptRetry {
         metrics::counter!("ibi_accept_failures_total").increment(1);
         if self.last_warning.is_none_or(|last_warning| last_warning.elapsed() >= ACCEPT_WARNING_INTERVAL) {
             self.last_warning = Some(Instant::now());
-            tracing::warn!(%error, "cannot take a connection; tried again");
+            tracing::warn!(%error, "accept failed, retrying");
         }
         // Out of descriptors: open connections must close first.
         tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;

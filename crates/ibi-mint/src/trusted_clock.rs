@@ -105,5 +105,5 @@ impl TrustedClock {
 }
 
 fn tell(stop: &MinterHalt) {
-    tracing::error!(error = %stop, "the clock is not believed: embargoes stay closed");
+    tracing::error!(error = %stop, "clock not trusted: embargoes stay closed");
 }

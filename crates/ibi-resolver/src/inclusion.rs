@@ -148,7 +148,8 @@ impl<A: ArchiveTransport> InclusionInner<A> {
             && included.archive.scheme() == HttpScheme::Http
         {
             let RegisteredArchive { service, address, .. } = &*included.archive;
-            tracing::warn!(%service, address, "asked over HTTP from now on, and over HTTPS before: it says so, with its key");
+            tracing::warn!(%service, address, "Archive downgraded from HTTPS to HTTP; authenticated by its \
+                key");
         }
         // Keep background probes from calling it back at the same time.
         self.postpone(id, turn);
@@ -201,7 +202,7 @@ impl<A: ArchiveTransport> InclusionInner<A> {
             .find(&service)
             .is_some_and(|archive| archive.address.as_deref().is_some_and(|now| now != address))
         {
-            tracing::info!(%service, address, "an exclusion from where it is no longer");
+            tracing::info!(%service, address, "exclusion from a former address");
             return Ok(InclusionAnswer::ok(&[("status.archive", "excluded")]));
         }
         let archive = run_blocking(move || registry.exclude(&service, now)).await?;

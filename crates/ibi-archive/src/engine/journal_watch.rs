@@ -52,7 +52,8 @@ impl JournalDamageFlag {
         if let Some(line) = line {
             tracing::error!(
                 line = line + 1,
-                "the journal is damaged: nothing is changed until `ibi archive salvage` has recovered it; reading goes on"
+                "the journal is damaged: writes disabled until `ibi archive salvage` has recovered it, \
+                 reads continue"
             );
         }
     }

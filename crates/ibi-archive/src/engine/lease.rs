@@ -123,7 +123,7 @@ pub async fn serve_leases(EngineLeaseServer { desk, listener }: EngineLeaseServe
             }
         };
         let Some(back) = desk.lease_archive().await else { return };
-        tracing::info!("a command has the Archive");
+        tracing::info!("lease granted");
         if stream.write_all(LEASE_GRANTED_MESSAGE.as_bytes()).await.is_ok() {
             // Wait only for the connection to end.
             let mut end = [0];
@@ -131,6 +131,6 @@ pub async fn serve_leases(EngineLeaseServer { desk, listener }: EngineLeaseServe
         }
         drop((stream, back));
         spare.hold_again();
-        tracing::info!("the command gave it back");
+        tracing::info!("lease returned");
     }
 }

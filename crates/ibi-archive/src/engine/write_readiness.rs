@@ -106,7 +106,7 @@ impl ServiceWriteCheck {
 
 async fn probe_writer(desk: &ArchiveEngine) -> Result<(), ServiceWriteBlocker> {
     let failed = |error: ArchiveError| {
-        tracing::error!(%error, "nothing can be written");
+        tracing::error!(%error, "writes disabled");
         ServiceWriteBlocker::from_archive_error(&error)
     };
     let data = desk.data();

@@ -31,7 +31,7 @@ impl LinkReceipts {
                 receipts.key.get_or_init(|| key);
             }
             Err(ArchiveError::Keep(error)) if error.is_unwritable() => {
-                tracing::error!(%error, "the key of receipts cannot be made; tried again when it is needed");
+                tracing::error!(%error, "cannot create the key of receipts; retried on the next use");
             }
             Err(error) => return Err(error),
         }

@@ -252,7 +252,7 @@ pub async fn inspect_replica(
         let noted = here
             .with_holdings(|here| here.record_peer_version(&held.path, (ours_now, held.version), peer.url()));
         if let Err(error) = noted {
-            tracing::warn!(%error, "it cannot be remembered whether the copy is behind");
+            tracing::warn!(%error, "cannot record that the copy is outdated");
         }
     }
     let mends = damaged && source.gives;

@@ -136,7 +136,7 @@ impl LinkExchange {
             match self.ask_peers_to_retell(&resolver).await {
                 Ok(()) => asked = Some(restored),
                 Err(error) => {
-                    tracing::debug!(%error, "other Archives could not be asked for their links yet");
+                    tracing::debug!(%error, "cannot query other Archives for their links yet");
                     wait = (wait * 2).min(MAX_LINK_RETRY_DELAY);
                 }
             }
@@ -203,7 +203,7 @@ impl LinkExchange {
         match done {
             Ok(Ok(value)) => Some(value),
             Ok(Err(error)) => {
-                tracing::warn!(%error, "cannot look at the links of this Archive; tried again");
+                tracing::warn!(%error, "cannot read the links of this Archive; retrying");
                 None
             }
             Err(_) => None,
@@ -372,7 +372,7 @@ impl LinkExchange {
                 let done = match told {
                     Ok(Ok(done)) => done,
                     Ok(Err(error)) => {
-                        tracing::debug!(item = %link.0, %error, "a link could not be told yet");
+                        tracing::debug!(item = %link.0, %error, "link notification failed");
                         false
                     }
                     Err(_) => false,
@@ -388,7 +388,7 @@ impl LinkExchange {
                 let checked =
                     tokio::time::timeout(LINK_EXCHANGE_TIMEOUT, self.check_hint(resolver, &hint)).await;
                 if let Ok(Err(error)) = checked {
-                    tracing::debug!(newer = %hint.newer, older = %hint.older, %error, "a hint led nowhere");
+                    tracing::debug!(newer = %hint.newer, older = %hint.older, %error, "hint not confirmed");
                 }
             }
             LinkTask::Announce(hint) => {

@@ -29,7 +29,7 @@ pub async fn report_orphans(desk: Arc<ArchiveEngine>, resolver: String) {
     tokio::time::sleep(FIRST_ORPHAN_SCAN_DELAY).await;
     loop {
         if let Err(error) = scan_copies(&desk, &resolver).await {
-            tracing::warn!(%error, "cannot look for copies without an Original; tried again");
+            tracing::warn!(%error, "cannot search for copies without an Original; retrying");
         }
         tokio::time::sleep(ORPHAN_SCAN_INTERVAL).await;
     }

@@ -195,7 +195,7 @@ pub async fn compare_with_peers(
             here.record_peer_version(&known.path, (known.version, held.version), peer.url())
         });
         if let Err(error) = noted {
-            tracing::warn!(%error, "it cannot be remembered whether the copy is behind");
+            tracing::warn!(%error, "cannot record that the copy is outdated");
         }
     }
     if repair && !known.findings.is_empty() {

@@ -361,8 +361,8 @@ impl DraftStore {
         };
         for id in old {
             match self.delete(&id) {
-                Ok(()) => tracing::info!(draft = %id, "a draft that nobody changed for long was thrown away"),
-                Err(error) => tracing::warn!(draft = %id, %error, "an old draft cannot be thrown away"),
+                Ok(()) => tracing::info!(draft = %id, "deleted an expired draft"),
+                Err(error) => tracing::warn!(draft = %id, %error, "cannot delete an expired draft"),
             }
         }
     }

@@ -77,7 +77,7 @@ impl ServiceRegistrar {
             match self.send_request(client, WireRequest::Inclusion(self.registration())).await {
                 Ok(pairs) if pairs.get("status.confirmation") == Some("successful") => {
                     if !confirmed {
-                        tracing::info!(resolver = self.url, "online: the resolver has confirmed it");
+                        tracing::info!(resolver = self.url, "online: confirmed by the resolver");
                     }
                     confirmed = true;
                     wait = FIRST_REGISTRATION_RETRY_DELAY;
@@ -96,29 +96,25 @@ impl ServiceRegistrar {
                         tracing::warn!(
                             resolver = self.url,
                             archive,
-                            "the resolver has not confirmed; tried again"
+                            "the resolver has not confirmed; retrying"
                         );
                     }
                 }
                 Err(ServiceRegistrarError::Refused) if !self.try_next_label() => {
                     let label = self.registration().service;
-                    tracing::info!(
-                        resolver = self.url,
-                        label,
-                        "refused under one label; tried under the next"
-                    );
+                    tracing::info!(resolver = self.url, label, "refused under one label; trying the next");
                 }
                 Err(ServiceRegistrarError::Refused) => {
                     tracing::error!(
                         resolver = self.url,
-                        "refused: the Archive is not registered there, or the key is wrong; ask the resolver's operator \
-                         (`ibi resolver register`). Tried again, slowly"
+                        "refused: the Archive is not registered there, or the key is wrong; contact the \
+                         resolver's operator (`ibi resolver register`). Retrying slowly"
                     );
                     wait = MAX_REGISTRATION_RETRY_DELAY;
                 }
                 Err(ServiceRegistrarError::Certificate(problem)) => self.report_certificate(&problem),
                 Err(ServiceRegistrarError::Silent(error)) => {
-                    tracing::warn!(resolver = self.url, error, "the resolver is not reached; tried again");
+                    tracing::warn!(resolver = self.url, error, "cannot reach the resolver; retrying");
                 }
             }
             confirmed = false;
@@ -134,7 +130,7 @@ impl ServiceRegistrar {
             address = self.registration.address,
             problem = %problem,
             next = problem.next_step_of_owner(),
-            "the resolver cannot call this Archive back over TLS; tried again"
+            "the resolver cannot call this Archive back over TLS; retrying"
         );
     }
 
@@ -143,7 +139,7 @@ impl ServiceRegistrar {
         tracing::error!(
             resolver = self.url,
             problem = problem.for_operator(),
-            "the resolver's certificate does not fit, so that it was told nothing; tried again"
+            "the resolver's certificate is invalid, so the request was not sent; retrying"
         );
     }
 
@@ -152,15 +148,15 @@ impl ServiceRegistrar {
         let asked = self.send_request(client, WireRequest::Exclusion(self.registration()));
         match tokio::time::timeout(DEREGISTRATION_TIMEOUT, asked).await {
             Ok(Ok(pairs)) if pairs.get("status.archive") == Some("excluded") => {
-                tracing::info!(resolver = self.url, "offline: the resolver knows");
+                tracing::info!(resolver = self.url, "offline: the resolver was notified");
             }
-            Ok(Ok(_)) => tracing::warn!(resolver = self.url, "the resolver did not take us off its list"),
+            Ok(Ok(_)) => tracing::warn!(resolver = self.url, "the resolver did not confirm the exclusion"),
             Ok(Err(ServiceRegistrarError::Refused)) => {
                 tracing::warn!(resolver = self.url, "the resolver refused");
             }
             Ok(Err(ServiceRegistrarError::Certificate(problem))) => self.report_certificate(&problem),
             Ok(Err(ServiceRegistrarError::Silent(error))) => {
-                tracing::warn!(resolver = self.url, error, "the resolver is not reached");
+                tracing::warn!(resolver = self.url, error, "cannot reach the resolver");
             }
             Err(_) => tracing::warn!(resolver = self.url, "the resolver does not answer"),
         }

@@ -84,7 +84,7 @@ impl Statistics {
         let path = data.join("service/state.sqlite");
         let state = match ServiceStorage::open(&path) {
             Err(error) if error.is_unwritable() => {
-                tracing::error!(%error, "the service's state cannot be opened; tried again when it is needed");
+                tracing::error!(%error, "cannot open the service's state; retried on the next use");
                 None
             }
             state => Some(state?),
@@ -198,7 +198,7 @@ impl Statistics {
         if let Err(error) = written {
             // Once, and not every few seconds as long as the disk is full.
             if !was_stuck {
-                tracing::error!(%error, "statistics could not be written; tried again");
+                tracing::error!(%error, "cannot write statistics; retrying");
             }
             // Nothing was written: buffer the counts again.
             counts.into_iter().for_each(|(key, times)| *waiting.counts.entry(key).or_default() += times);

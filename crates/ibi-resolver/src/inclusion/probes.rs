@@ -126,7 +126,7 @@ impl<A: ArchiveTransport> InclusionInner<A> {
                 entry.archive.standing,
             );
             if is != was {
-                let what = if yes { "confirmed anew" } else { "no longer confirmed: it is not asked" };
+                let what = if yes { "reconfirmed" } else { "no longer confirmed: not queried" };
                 let why = result.err();
                 tracing::warn!(service = %entry.archive.service, standing = is.as_str(), why, "{what}");
             }

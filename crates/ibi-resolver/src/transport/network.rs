@@ -174,7 +174,7 @@ impl PreparedTarget {
         }
         let (archive, address) = (&self.spelling, &self.address);
         if certificate.is_some() {
-            tracing::warn!(archive, address, why, "it is not asked: its certificate does not fit");
+            tracing::warn!(archive, address, why, "not queried: invalid certificate");
         } else {
             tracing::warn!(archive, address, why, "did not answer");
         }

@@ -112,13 +112,12 @@ impl LinkExchange {
         let noted = self.desk.with_archive(move |archive| archive.record_links(&path, &told)).await?;
         let left = self.unconfirmed_about(older)?.len();
         if noted {
-            tracing::info!(%older, archive = %report.archive, "links that another Archive told of are confirmed");
+            tracing::info!(%older, archive = %report.archive, "links confirmed");
         }
         if left > 0 {
             tracing::warn!(
                 %older, archive = %report.archive, left,
-                "links that a copy came with are not known to the Archive that decides about them: nobody is led \
-                 along them"
+                "unconfirmed links ignored: the deciding Archive does not know links that came with a copy"
             );
         }
         Ok(true)

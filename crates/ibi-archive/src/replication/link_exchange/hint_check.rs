@@ -66,7 +66,7 @@ impl LinkExchange {
         let (path, told) = (older.path.clone(), LinkStatement { receipt: None, ..decided.clone() });
         let noted = self.desk.with_archive(move |archive| archive.record_links(&path, &[told])).await?;
         if noted {
-            tracing::info!(newer = %hint.newer, older = %hint.older, "a decision about a link came back");
+            tracing::info!(newer = %hint.newer, older = %hint.older, "link decision received");
         }
         Ok(())
     }

@@ -251,7 +251,7 @@ impl LinkExchange {
         let (status, count) = (mine.map(|mine| mine.status.name()), told.len());
         let noted = self.desk.with_archive(move |archive| archive.record_links(&path, &told)).await?;
         if noted {
-            tracing::info!(newer = %link.newer, older = %link.older, status, count, "the other Archive told how a link stands");
+            tracing::info!(newer = %link.newer, older = %link.older, status, count, "link status received");
         }
         let is_done = match mine {
             Some(mine) => link.is_stated || mine.status != LinkStatus::Accepted,

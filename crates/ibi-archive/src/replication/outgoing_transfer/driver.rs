@@ -71,11 +71,11 @@ async fn drive_transfer(desk: Arc<ArchiveEngine>, own: String, handing: Outgoing
         };
         if said != handing.said || handing.failed {
             if let Some(said) = &said {
-                tracing::warn!(item = %handing.item, to = %handing.to, %said, "a hand-over waits");
+                tracing::warn!(item = %handing.item, to = %handing.to, %said, "transfer pending");
             }
             handing.said = said;
             if let Err(error) = save_progress(&desk, handing.clone()).await {
-                tracing::error!(%error, "cannot note how a hand-over goes");
+                tracing::error!(%error, "cannot save transfer progress");
             }
         }
         if handing.said.is_some() {

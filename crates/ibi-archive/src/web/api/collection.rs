@@ -147,7 +147,7 @@ impl http_body::Body for ApiReportStream {
         Poll::Ready(match ready!(self.beside.poll_join_next(cx)) {
             None | Some(Ok(Ok(()))) => None,
             Some(Ok(Err(error))) => {
-                tracing::warn!(%error, "a collection was not brought to its end");
+                tracing::warn!(%error, "bulk request aborted");
                 Some(Err(std::io::Error::other(error)))
             }
             Some(Err(error)) => Some(Err(std::io::Error::other(error))),
