@@ -61,7 +61,8 @@ fn a_page_in_portuguese_is_all_in_portuguese() {
     assert!(get(&format!("/col/{until}/")).contains("fechado até 31 de janeiro de 2999"));
     assert!(get("/").contains("O que este acervo contém"));
     let lost = get("/col/nowhere.test/a/2026/01.01.00.00/");
-    assert!(lost.contains("<h1>Não encontrado</h1>") && lost.contains("<p lang=\"en\">"), "{lost}");
+    assert!(lost.contains("<h1>Não encontrado</h1>") && !lost.contains("<p lang=\"en\">"), "{lost}");
+    assert!(lost.contains("<p>nowhere.test/a/2026/01.01.00.00 não está neste acervo. "), "{lost}");
     folder.archive("remove", &[&item, "--reason", "um engano", "--yes"]);
     let tombstone = get(&format!("/col/{item}/"));
     assert!(tombstone.contains("<dd>operador</dd>"), "{tombstone}");

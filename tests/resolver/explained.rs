@@ -119,7 +119,7 @@ fn the_command_resolves_and_explains() {
     let run = resolver.run("resolve", &[&item]);
     assert_eq!((run.status, run.stdout.as_str()), (1, ""));
     assert!(
-        run.stderr.contains("Not found just now") && run.stderr.contains(&folder.service),
+        run.stderr.contains("Temporarily not found") && run.stderr.contains(&folder.service),
         "{}",
         run.stderr
     );

@@ -102,7 +102,7 @@ fn every_example_of_the_norm_leads_to_the_bytes() {
         let url = format!("/8JMKD3MGP8W/35MME4E{}", modifier.as_str().unwrap());
         let reply = get(&server, &url);
         assert_eq!(reply.status, 400, "{url}");
-        assert!(reply.text().contains(" of the path)"), "it says where: {}", reply.text());
+        assert!(reply.text().contains(" do caminho)"), "it says where: {}", reply.text());
     }
 }
 

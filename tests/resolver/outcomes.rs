@@ -38,7 +38,7 @@ pub(super) fn told(server: &Server, url: &str, status: u16, titles: [&str; 2]) -
 }
 
 const NOT_FOUND: [&str; 2] = ["Not found", "Não encontrado"];
-pub(super) const INCOMPLETE: [&str; 2] = ["Not found just now", "Não encontrado neste momento"];
+pub(super) const INCOMPLETE: [&str; 2] = ["Temporarily not found", "Temporariamente não encontrado"];
 
 #[test]
 fn found_removed_not_found_and_not_understood() {
@@ -104,8 +104,7 @@ fn found_removed_not_found_and_not_understood() {
     location(&server.get(&format!("/{copy}")));
 
     // Not an IBI, or incompatible modifiers: names the rule and the position.
-    let bad =
-        ["Not an identifier, or not one that can be read", "Não é um identificador, ou não pode ser lido"];
+    let bad = ["Not a valid identifier", "Não é um identificador válido"];
     let (json, _) = told(&server, "/no/label", 400, bad);
     assert!(json["detail"].as_str().unwrap().contains("not a valid IBI"), "{json}");
     let (json, _) = told(&server, &format!("/{item}!!"), 400, bad);
@@ -176,7 +175,16 @@ fn a_circle_and_an_endless_chain_are_named() {
     let resolver = Resolver::new();
     let server = resolver.serve();
     archive.come(&resolver);
-    let (json, text) = told(&server, &format!("/{}!", label(50)), 508, ["No end", "Sem fim"]);
+    let (json, text) = told(
+        &server,
+        &format!("/{}!", label(50)),
+        508,
+        [
+            "Resolution loop",
+            "Ciclo na \
+        resolução",
+        ],
+    );
     assert_eq!(json["type"], "urn:ibi:problem:cycle");
     let chain = [50, 51, 52, 50].map(|number| format!("{}!", label(number)));
     assert_eq!(json["chain"], serde_json::json!(chain));

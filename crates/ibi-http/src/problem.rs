@@ -9,13 +9,16 @@ use serde::Serialize;
 pub struct Problem {
     /// A stable name for the kind of problem.
     #[serde(rename = "type")]
-    kind: String,
+    kind: Box<str>,
     /// The kind, as text.
     title: &'static str,
     /// The HTTP status.
     status: u16,
     /// What happened in this case, and what to do about it.
-    detail: String,
+    detail: Box<str>,
+    /// The same in Portuguese, for pages.
+    #[serde(skip)]
+    portuguese: Option<Box<str>>,
     /// The Archive that holds the item now.
     #[serde(skip_serializing_if = "Option::is_none")]
     given_to: Option<String>,
@@ -30,13 +33,14 @@ pub struct Problem {
 impl Problem {
     /// A problem of a kind that this crate does not define.
     pub fn new(status: StatusCode, name: &str, title: &'static str, detail: impl Into<String>) -> Self {
-        let kind = format!("urn:ibi:problem:{name}");
-        let detail = detail.into();
+        let kind = format!("urn:ibi:problem:{name}").into();
+        let detail = detail.into().into();
         Self {
             kind,
             title,
             status: status.as_u16(),
             detail,
+            portuguese: None,
             given_to: None,
             retry_after: None,
             headers: Box::default(),
@@ -46,6 +50,11 @@ impl Problem {
     /// Adds the Archive that holds the item now.
     pub fn with_new_holder(self, url: Option<String>) -> Self {
         Self { given_to: url, ..self }
+    }
+
+    /// Adds the detail in Portuguese, for pages.
+    pub fn in_portuguese(self, detail: impl Into<Box<str>>) -> Self {
+        Self { portuguese: Some(detail.into()), ..self }
     }
 
     /// Adds the retry delay and response headers.
@@ -104,6 +113,11 @@ impl Problem {
     /// What happened in this case.
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// What happened in this case, in Portuguese if that was given.
+    pub fn detail_in_portuguese(&self) -> Option<&str> {
+        self.portuguese.as_deref()
     }
 }
 

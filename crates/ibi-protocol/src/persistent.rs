@@ -14,6 +14,7 @@
 
 mod error;
 mod path;
+mod portuguese;
 mod query;
 
 use std::fmt;

@@ -12,7 +12,7 @@ use crate::archive::RegisteredArchive;
 use crate::resolve::ResolutionOutcome;
 use crate::resolve::explanation::question_text;
 
-pub use page_texts::{Words, words};
+pub use page_texts::{ResolverPageTexts, words};
 
 /// The outcome of a resolution (4.3).
 #[derive(Debug, Clone, Default, Serialize)]
@@ -110,7 +110,7 @@ impl ClaimEvidence {
         each.collect()
     }
 
-    fn to_text(&self, words: &Words) -> String {
+    fn to_text(&self, words: &ResolverPageTexts) -> String {
         let mut text = self.archive.clone();
         let mut add = |title: &str, value: &str| text.push_str(&format!("; {title} {value}"));
         match self.own_prefix {
@@ -204,7 +204,7 @@ impl OutcomeView {
         }
     }
 
-    fn with_missing(self, missing: &NotFoundReason, words: &Words) -> Self {
+    fn with_missing(self, missing: &NotFoundReason, words: &ResolverPageTexts) -> Self {
         let label = |item: &LabelForms| {
             item.labels().first().map_or_else(String::new, |label| label.spelling().to_owned())
         };
@@ -255,7 +255,7 @@ impl OutcomeView {
     }
 
     /// The lists to show: titles, each with texts that may be links.
-    pub(crate) fn lists<'a>(&'a self, words: &'a Words) -> Vec<(&'a str, Vec<(String, bool)>)> {
+    pub(crate) fn lists<'a>(&'a self, words: &'a ResolverPageTexts) -> Vec<(&'a str, Vec<(String, bool)>)> {
         let plain =
             |texts: &[String], link: bool| texts.iter().map(|text| (text.clone(), link)).collect::<Vec<_>>();
         let removed = self.removed.iter().map(|removed| match &removed.at {

@@ -13,9 +13,7 @@ pub(super) fn problem_response(headers: &HeaderMap, query: Option<&str>, problem
     let mut response = match PreferredFormat::of(headers) {
         PreferredFormat::Json => problem.into_response(),
         PreferredFormat::Text => (problem.status(), format!("{}\n", problem.detail())).into_response(),
-        PreferredFormat::Page => {
-            pages::error(PageLanguage::of(headers, query), problem.status(), problem.detail())
-        }
+        PreferredFormat::Page => pages::error(PageLanguage::of(headers, query), &problem),
     };
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));

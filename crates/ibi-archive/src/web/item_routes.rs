@@ -80,7 +80,12 @@ async fn answer(site: &Arc<ArchiveSite>, client: &PageRequest) -> Result<Respons
     // Labels are ASCII; some clients encode `@` or `:`.
     let Some((label, rest)) = split_label(path) else {
         return redirect_from_older(&holdings, path, client.uri.query()).ok_or_else(|| {
-            Problem::not_found("there is no identifier in this address: it would look like /col/sid.inpe.br/mtc-m18/2009/02.16.17.46/")
+            Problem::not_found(
+                "no identifier in this address: write it like /col/sid.inpe.br/mtc-m18/2009/02.16.17.46/",
+            )
+            .in_portuguese(
+                "não há identificador neste endereço: escreva-o como /col/sid.inpe.br/mtc-m18/2009/02.16.17.46/",
+            )
         });
     };
     let (holding, role) = match holdings.find_bare(&label) {
@@ -161,10 +166,11 @@ async fn serve_item(
                 large_response::metadata_bytes(&holdings, &holding)? + files_bytes(&holdings, &holding)?;
             answer_by_size(site, holdings, holding, bytes, client, item_page).await
         }
-        _ if role == LabelRole::Metadata => Err(Problem::not_found(format!(
-            "metadata have no files: {} is the item",
-            holding.item.labels.primary()
-        ))),
+        _ if role == LabelRole::Metadata => {
+            let item = holding.item.labels.primary();
+            Err(Problem::not_found(format!("metadata have no files: {item} is the item"))
+                .in_portuguese(format!("metadados não têm arquivos: o item é {item}")))
+        }
         PageResource::Files => {
             let bytes = large_response::metadata_bytes(&holdings, &holding)?;
             answer_by_size(site, holdings, holding, bytes, client, file_list).await
@@ -206,12 +212,7 @@ async fn serve_item(
             };
             let Some(found) = found else {
                 let led = redirect_below_target(site, &holding, older.as_ref(), &path, client)?;
-                return led.ok_or_else(|| {
-                    let list = address::file_list_path(&holding.item.labels);
-                    Problem::not_found(format!(
-                        "the item has no file of this name; {list} lists those it has"
-                    ))
-                });
+                return led.ok_or_else(|| no_such_file(&address::file_list_path(&holding.item.labels)));
             };
             let checked = holdings.open_file(&holding.path, &found).map_err(|error| problem(&error))?;
             // Release the index while the file is sent.
@@ -280,7 +281,9 @@ fn parse_page_resource(rest: &str) -> Result<PageResource, Problem> {
         }
         None => return Err(no_such_page()),
     };
-    let bad = |error: ibi_protocol::FilePathError| Problem::bad_request(error.to_string());
+    let bad = |error: ibi_protocol::FilePathError| {
+        Problem::bad_request(error.to_string()).in_portuguese(error.in_portuguese())
+    };
     match FilePath::from_url(file).map_err(bad)? {
         Some(path) if !file.ends_with('/') => Ok(PageResource::File(version, path)),
         folder => Ok(PageResource::Folder(version, folder)),
@@ -291,14 +294,31 @@ fn no_such_page() -> Problem {
     Problem::not_found(
         "an item has a page at /col/<label>/, files below doc/, a list of them at files, and oai_dc",
     )
+    .in_portuguese(
+        "um item tem uma página em /col/<rótulo>/, arquivos abaixo de doc/, a lista deles em files, e oai_dc",
+    )
+}
+
+/// The item has no such file; `list` is the address of its file list.
+pub(super) fn no_such_file(list: &str) -> Problem {
+    Problem::not_found(format!("the item has no file of this name; {list} lists its files"))
+        .in_portuguese(format!("o item não tem arquivo com este nome; {list} lista os arquivos"))
 }
 
 fn unknown_item_problem(site: &ArchiveSite, label: &str) -> Problem {
-    let elsewhere = match &site.resolver {
-        Some(resolver) => format!(" If it is elsewhere, {resolver}{label} leads there."),
-        None => " A resolver may know who has it.".to_owned(),
+    let (english, portuguese) = match &site.resolver {
+        Some(resolver) => (
+            format!(
+                "{label} is not in this Archive. If another Archive has it, {resolver}{label} redirects there."
+            ),
+            format!("{label} não está neste acervo. Se outro acervo o tem, {resolver}{label} leva até ele."),
+        ),
+        None => (
+            format!("{label} is not in this Archive. A resolver may know which Archive has it."),
+            format!("{label} não está neste acervo. Um resolvedor pode saber que acervo o tem."),
+        ),
     };
-    Problem::not_found(format!("{label} is not in this Archive.{elsewhere}"))
+    Problem::not_found(english).in_portuguese(portuguese)
 }
 
 /// Builds the response directly if it is small, otherwise within a memory grant.
@@ -346,7 +366,9 @@ async fn older_version_listing(
         SharedReadError::Archive(error) => problem(&error),
         SharedReadError::Refused(problem) => problem,
     })?;
-    found.ok_or_else(|| Problem::not_found("the item has no such version"))
+    found.ok_or_else(|| {
+        Problem::not_found("the item has no such version").in_portuguese("o item não tem essa versão")
+    })
 }
 
 /// The listing of an older version, shared between requests.
@@ -418,10 +440,9 @@ fn folder_page(
             return Ok(redirect_to_file(labels, older.map(|(version, _)| *version), &name));
         }
     }
-    Err(Problem::not_found(format!(
-        "folders have no page; {} lists all files",
-        address::file_list_path(labels)
-    )))
+    let list = address::file_list_path(labels);
+    Err(Problem::not_found(format!("folders have no page; {list} lists all files"))
+        .in_portuguese(format!("pastas não têm página; {list} lista todos os arquivos")))
 }
 
 pub(super) fn count_access(

@@ -12,7 +12,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use ibi_http::accept::query_value;
+use ibi_http::accept::{UiLanguage, query_value};
 use ibi_http::{Problem, page};
 use ibi_id::Label;
 
@@ -29,7 +29,7 @@ use crate::web::site::{ArchiveSite, problem};
 
 use file_list::{FileLine, file_lines};
 pub(super) use file_list::{closed, files, streamed_files};
-use words::{PageLanguage, Words, words};
+use words::{ArchivePageTexts, PageLanguage, words};
 
 /// Items per page of the home page, and files on the page of an item.
 const HOME_PAGE_ITEMS: usize = 100;
@@ -44,7 +44,7 @@ const LONG_TITLES_MEMORY_BYTES: u64 = 16 << 20;
 #[derive(Template)]
 #[template(path = "home.html")]
 struct HomePage<'a> {
-    words: &'a Words,
+    words: &'a ArchivePageTexts,
     service: &'a ItemLabels,
     items: Vec<ItemLine>,
     /// The cursors of this page and the next.
@@ -64,7 +64,7 @@ struct ItemLine {
 #[derive(Template)]
 #[template(path = "item.html")]
 struct ItemPage<'a> {
-    words: &'a Words,
+    words: &'a ArchivePageTexts,
     title: Cow<'a, str>,
     title_language: &'a str,
     item: &'a HeldItem,
@@ -95,7 +95,7 @@ struct StatementLine<'a> {
 #[derive(Template)]
 #[template(path = "metadata.html")]
 struct MetadataPage<'a> {
-    words: &'a Words,
+    words: &'a ArchivePageTexts,
     title: Cow<'a, str>,
     title_language: &'a str,
     item: &'a HeldItem,
@@ -107,7 +107,7 @@ struct MetadataPage<'a> {
 #[derive(Template)]
 #[template(path = "tombstone.html")]
 struct TombstonePage<'a> {
-    words: &'a Words,
+    words: &'a ArchivePageTexts,
     title: Cow<'a, str>,
     item: &'a HeldItem,
     removed: Option<ItemRemoval>,
@@ -117,10 +117,12 @@ struct TombstonePage<'a> {
 #[derive(Template)]
 #[template(path = "error.html")]
 struct ErrorPage<'a> {
-    words: &'a Words,
+    words: &'a ArchivePageTexts,
     title: &'static str,
     status: u16,
     detail: &'a str,
+    /// The detail in English on a page in Portuguese, if it has no translation.
+    in_english: Option<&'a str>,
 }
 
 /// The home page: lists what the Archive holds.
@@ -146,7 +148,7 @@ pub(super) async fn home(State(site): State<Arc<ArchiveSite>>, request: Request)
 fn home_page(
     site: &ArchiveSite,
     after: String,
-    words: &Words,
+    words: &ArchivePageTexts,
     client: IpAddr,
     long: bool,
 ) -> Result<Option<Response>, ArchiveError> {
@@ -169,7 +171,7 @@ type ItemLinesPage = (Vec<ItemLine>, Option<String>);
 fn item_lines(
     holdings: &Holdings,
     mut after: String,
-    words: &Words,
+    words: &ArchivePageTexts,
     is_open: impl Fn(&HeldItem) -> bool,
     long: bool,
 ) -> Result<Option<ItemLinesPage>, ArchiveError> {
@@ -293,10 +295,16 @@ pub(super) fn tombstone(
     render_page(StatusCode::GONE, &page)
 }
 
-pub(super) fn error(language: PageLanguage, status: StatusCode, detail: &str) -> Response {
-    let words = words(language);
+/// The page of an error. What has no text in Portuguese gets a general one, and the English detail.
+pub(super) fn error(language: PageLanguage, problem: &Problem) -> Response {
+    let (words, status) = (words(language), problem.status());
     let title = words.error_title(status);
-    render_page(status, &ErrorPage { words, title, status: status.as_u16(), detail })
+    let (detail, in_english) = match (language.tongue, problem.detail_in_portuguese()) {
+        (UiLanguage::English, _) => (problem.detail(), None),
+        (UiLanguage::Portuguese, Some(detail)) => (detail, None),
+        (UiLanguage::Portuguese, None) => (words.error_detail(status), Some(problem.detail())),
+    };
+    render_page(status, &ErrorPage { words, title, status: status.as_u16(), detail, in_english })
 }
 
 /// Adds `Last-Modified`.
@@ -358,7 +366,11 @@ fn is_in_language(tag: &str, asked: &str) -> bool {
 }
 
 /// The metadata statements; those in language `first` come first.
-fn statements<'a>(words: &Words, metadata: &'a DublinCore, first: Option<&str>) -> Vec<StatementLine<'a>> {
+fn statements<'a>(
+    words: &ArchivePageTexts,
+    metadata: &'a DublinCore,
+    first: Option<&str>,
+) -> Vec<StatementLine<'a>> {
     let mut lines: Vec<StatementLine<'_>> = metadata
         .statements()
         .iter()

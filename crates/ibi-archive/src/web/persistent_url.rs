@@ -33,9 +33,10 @@ pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> 
     let uri = &client.uri;
     let asked = PersistentUrl::parse(uri.path(), uri.query()).map_err(|error| match error {
         PersistentUrlError::Label { .. } => {
-            Problem::not_found("there is nothing at this address: / leads to what this Archive holds")
+            Problem::not_found("there is nothing at this address: / lists the items of this Archive")
+                .in_portuguese("não há nada neste endereço: / lista os itens deste acervo")
         }
-        error => Problem::bad_request(error.to_string()),
+        error => Problem::bad_request(error.to_string()).in_portuguese(error.in_portuguese()),
     })?;
     let holdings = &*site.desk.read().map_err(|error| problem(&error))?;
     let label = asked.label.spelling();
@@ -68,6 +69,7 @@ pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> 
     if asked.original && led.holding.state != State::Original {
         return redirect_to_resolver(site, client).ok_or_else(|| {
             Problem::not_found(format!("{label} is here as a Copy, and the original is required"))
+                .in_portuguese(format!("{label} está aqui como cópia, e o original é exigido"))
         });
     }
     deliver(site, holdings, client, &asked, &led)
@@ -93,10 +95,12 @@ fn deliver(
         .map_err(|error| problem(&error))?;
     let Some((path, _)) = found else {
         let list = address::file_list_path(&holding.item.labels);
-        return Err(Problem::not_found(match led.what {
-            TargetPart::Item => format!("the item has no file of this name; {list} lists those it has"),
-            TargetPart::Metadata { .. } => "metadata have no files".to_owned(),
-        }));
+        return Err(match led.what {
+            TargetPart::Item => item_routes::no_such_file(&list),
+            TargetPart::Metadata { .. } => {
+                Problem::not_found("metadata have no files").in_portuguese("metadados não têm arquivos")
+            }
+        });
     };
     let leaves = led.what == TargetPart::Item && !asked.verbs.file_list;
     if leaves
@@ -148,7 +152,8 @@ pub(super) fn redirect(to: &str) -> Response {
 
 fn not_held_problem(label: &str, error: &ArchiveError) -> Problem {
     match error {
-        ArchiveError::Unknown { .. } => Problem::not_found(format!("{label} is not in this Archive")),
+        ArchiveError::Unknown { .. } => Problem::not_found(format!("{label} is not in this Archive"))
+            .in_portuguese(format!("{label} não está neste acervo")),
         error => problem(error),
     }
 }
@@ -156,10 +161,13 @@ fn not_held_problem(label: &str, error: &ArchiveError) -> Problem {
 /// 4.3: the item is known, but not that translation or format.
 fn missing_relation_problem(label: &str, verbs: &Verbs, there: &[String]) -> Problem {
     let asked = verbs.relation.modifiers();
-    Problem::not_found(match there {
-        [] => format!("{label}{asked}: not available for this item"),
+    match there {
+        [] => Problem::not_found(format!("{label}{asked}: not available for this item"))
+            .in_portuguese(format!("{label}{asked}: não disponível para este item")),
         there => {
-            format!("{label}{asked}: not available for this item. Available: {}", there.join(", "))
+            let there = there.join(", ");
+            Problem::not_found(format!("{label}{asked}: not available for this item. Available: {there}"))
+                .in_portuguese(format!("{label}{asked}: não disponível para este item. Disponível: {there}"))
         }
-    })
+    }
 }

@@ -13,7 +13,7 @@ use crate::archive::HeldItem;
 use crate::service::{StatisticsEvent, address};
 use crate::target_url::TargetUrl;
 use crate::web::item_routes::{self, PageRequest};
-use crate::web::pages::words::{Words, words};
+use crate::web::pages::words::{ArchivePageTexts, words};
 use crate::web::pages::{item_name, render_page};
 use crate::web::persistent_url::redirect;
 use crate::web::site::ArchiveSite;
@@ -21,7 +21,7 @@ use crate::web::site::ArchiveSite;
 #[derive(Template)]
 #[template(path = "leaving.html")]
 struct TargetRedirectPage<'a> {
-    words: &'a Words,
+    words: &'a ArchivePageTexts,
     title: Cow<'a, str>,
     item: &'a HeldItem,
     to: &'a str,

@@ -3,7 +3,7 @@
 use ibi_http::accept::UiLanguage;
 
 /// The texts in a language.
-pub fn words(tongue: UiLanguage) -> &'static Words {
+pub fn words(tongue: UiLanguage) -> &'static ResolverPageTexts {
     match tongue {
         UiLanguage::English => &ENGLISH,
         UiLanguage::Portuguese => &PORTUGUESE,
@@ -14,12 +14,12 @@ macro_rules! words {
     ($($name:ident: $english:literal, $portuguese:literal;)*) => {
         /// The texts of the pages.
         #[derive(Debug)]
-        pub struct Words {
+        pub struct ResolverPageTexts {
             pub(crate) lang: &'static str,
             $(pub(crate) $name: &'static str,)*
         }
-        const ENGLISH: Words = Words { lang: "en", $($name: $english,)* };
-        const PORTUGUESE: Words = Words { lang: "pt", $($name: $portuguese,)* };
+        const ENGLISH: ResolverPageTexts = ResolverPageTexts { lang: "en", $($name: $english,)* };
+        const PORTUGUESE: ResolverPageTexts = ResolverPageTexts { lang: "pt", $($name: $portuguese,)* };
     };
 }
 
@@ -32,7 +32,7 @@ words! {
     go: "Go", "Ir";
     archives: "Archives", "Acervos (Arquivos, na norma)";
     no_archives: "No Archive is registered yet.", "Nenhum acervo foi cadastrado ainda.";
-    standing: "Standing", "Situação";
+    standing: "Status", "Situação";
     address: "Address", "Endereço";
     new: "new", "novo";
     online: "online", "no ar";
@@ -46,22 +46,22 @@ words! {
     item: "Item", "Item";
     api: "API", "API";
     found: "Found", "Encontrado";
-    bad: "Not an identifier, or not one that can be read", "Não é um identificador, ou não pode ser lido";
+    bad: "Not a valid identifier", "Não é um identificador válido";
     bad_explain:
-        "ibiurl.explain is `yes` or `no`, and there once.",
-        "ibiurl.explain é `yes` ou `no`, e aparece uma vez.";
+        "ibiurl.explain must be given once, as `yes` or `no`.",
+        "ibiurl.explain deve ser informado uma só vez, como `yes` ou `no`.";
     alert: "Several originals", "Vários originais";
     alert_detail:
-        "More than one Archive claims to have the original of this item. Nobody is sent anywhere until it is clear which one is right; the operator of this resolver has been alerted.",
-        "Mais de um acervo afirma ter o original deste item. Ninguém é encaminhado até que se saiba qual está certo; o operador deste resolvedor foi alertado.";
+        "More than one Archive claims to have the original of this item. Requests are not redirected until this is settled; the operator of this resolver has been alerted.",
+        "Mais de um acervo afirma ter o original deste item. Os pedidos não são redirecionados até que isso se esclareça; o operador deste resolvedor foi alertado.";
     removed: "Removed", "Removido";
     removed_detail:
-        "An Archive says that it removed this item, and no other that answered has it. Its identifier stays, and will never name anything else.",
-        "Um acervo diz que removeu este item, e nenhum outro que respondeu o tem. O seu identificador permanece, e nunca nomeará outra coisa.";
+        "An Archive reports that it removed this item, and no other Archive that answered has it. The identifier stays, and is never reused.",
+        "Um acervo informa que removeu este item, e nenhum outro que respondeu o tem. O identificador permanece, e nunca é reutilizado.";
     several: "Several items", "Vários itens";
     several_detail:
-        "Several items were given this identifier long ago, in different spellings. Choose the one that is meant.",
-        "Vários itens receberam este identificador há muito tempo, em grafias diferentes. Escolha o desejado.";
+        "Several items were given this identifier long ago, in different spellings. Choose one.",
+        "Vários itens receberam este identificador há muito tempo, em grafias diferentes. Escolha um.";
     reserved: "Reserved", "Reservado";
     reserved_detail:
         "This identifier is reserved for an item that has not been published yet.",
@@ -72,7 +72,7 @@ words! {
     unheld_item: "Not held by any Archive", "Em nenhum acervo";
     service: "Service", "Serviço";
     service_detail:
-        "This address is the service of a resolver of persistent identifiers. Archives tell it when they go online and offline; persistent URLs begin with its base address.",
+        "This address is the service of a resolver of persistent identifiers. Archives notify it when they go online or offline; persistent URLs begin with its base address.",
         "Este endereço é o serviço de um resolvedor de identificadores persistentes. Os acervos lhe informam quando entram no ar e saem do ar; os URLs persistentes começam com o seu endereço base.";
     base: "Base address", "Endereço base";
     software: "Software", "Programa";
@@ -82,40 +82,40 @@ words! {
         "Isto não é um IBI. O operador deste resolvedor não definiu um proxy para identificadores deste esquema:";
     too_many: "Too many requests", "Muitos pedidos";
     too_many_detail:
-        "You asked for many identifiers that no Archive has. Try again later; other identifiers that were found lately still lead on.",
-        "Você pediu muitos identificadores que nenhum acervo tem. Tente mais tarde; outros, encontrados há pouco, continuam a levar ao item.";
+        "You requested many identifiers that no Archive has. Try again later; recently found ones still work.",
+        "Você pediu muitos identificadores que nenhum acervo tem. Tente mais tarde; os encontrados recentemente continuam a funcionar.";
     not_found: "Not found", "Não encontrado";
     no_item:
-        "No Archive that this resolver knows has this item. Look whether the identifier is complete.",
+        "No Archive that this resolver knows has this item. Check that the identifier is complete.",
         "Nenhum acervo que este resolvedor conhece tem este item. Verifique se o identificador está completo.";
     no_relation:
         "The item is known, but not in that edition, translation or format.",
         "O item é conhecido, mas não nessa edição, tradução ou formato.";
     no_file: "The item is known, but it has no such file.", "O item é conhecido, mas não tem esse arquivo.";
-    no_original: "The original is not there; copies are.", "O original não está disponível; há cópias.";
-    incomplete: "Not found just now", "Não encontrado neste momento";
+    no_original: "No Original is available, only copies.", "Nenhum original está disponível, só cópias.";
+    incomplete: "Temporarily not found", "Temporariamente não encontrado";
     incomplete_detail:
         "Some Archives did not answer, and one of them may have it: try again in a moment.",
         "Alguns acervos não responderam, e um deles pode tê-lo: tente novamente em instantes.";
-    cycle: "No end", "Sem fim";
+    cycle: "Resolution loop", "Ciclo na resolução";
     cycle_repeats:
-        "The answers of the Archives lead in a circle.",
-        "As respostas dos acervos levam a um círculo.";
+        "The replies of the Archives form a loop.",
+        "As respostas dos acervos formam um ciclo.";
     cycle_rounds:
-        "The answers of the Archives lead on and on.",
-        "As respostas dos acervos levam cada vez mais longe.";
-    offered: "What there is", "O que há";
+        "Too many steps.",
+        "Passos demais.";
+    offered: "Available instead", "Disponível em seu lugar";
     copies: "Copies", "Cópias";
     silent: "Archives that did not answer", "Acervos que não responderam";
     claims: "Archives that claim the original", "Acervos que afirmam ter o original";
-    evidence: "What they tell of it", "O que dizem dele";
+    evidence: "Evidence", "Evidências";
     minted: "label minted", "rótulo gerado";
     minted_here: "under its own prefix", "com o seu próprio prefixo";
     minted_elsewhere: "under another prefix", "com outro prefixo";
     deposited: "deposited", "depositado";
     depositor: "by", "por";
     epoch: "epoch", "época";
-    removed_by: "Removed, says the Archive", "Removido, diz o acervo";
-    chain: "The questions", "As perguntas";
+    removed_by: "Reported as removed by", "Remoção informada por";
+    chain: "Queries", "Consultas";
     explanation: "How this was resolved", "Como isto foi resolvido";
 }

@@ -5,15 +5,16 @@ mod explanation_text;
 
 use std::collections::BTreeMap;
 
+use ibi_http::accept::UiLanguage;
 use ibi_http::pooled_client::HttpScheme;
 use ibi_protocol::analysis::{
     ArchiveReply, CheckedAnswer, LiveAnswer, RoundAnswer, RoundDecision, RoundQuery,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
 use super::{ResolutionOutcome, RosterMember};
-use explanation_text::decision_text;
+use explanation_text::decision_reason;
 pub(crate) use explanation_text::question_text;
 
 /// The explanation of one resolution: serialised as JSON, or formatted for a terminal by `Display`.
@@ -29,11 +30,39 @@ pub struct ResolutionExplanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
     /// The reason for the result.
-    pub because: String,
+    pub because: ExplainedReason,
     /// The duration.
     pub microseconds: u64,
     #[serde(skip)]
     began: Instant,
+}
+
+/// A reason in both languages of the pages; JSON has the English one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExplainedReason {
+    english: String,
+    portuguese: String,
+}
+
+impl ExplainedReason {
+    /// A reason in both languages.
+    pub fn new(english: &str, portuguese: &str) -> Self {
+        Self { english: english.to_owned(), portuguese: portuguese.to_owned() }
+    }
+
+    /// The reason in a language.
+    pub fn text(&self, language: UiLanguage) -> &str {
+        match language {
+            UiLanguage::English => &self.english,
+            UiLanguage::Portuguese => &self.portuguese,
+        }
+    }
+}
+
+impl Serialize for ExplainedReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.english)
+    }
 }
 
 /// One query to all Archives.
@@ -42,7 +71,7 @@ pub struct ExplainedRound {
     /// The query as a persistent URL, without the resolver.
     pub question: String,
     /// Why it was asked.
-    pub why: String,
+    pub why: ExplainedReason,
     /// The query string sent to each Archive.
     pub query: String,
     /// The replies in the order of arrival, then all other Archives.
@@ -164,7 +193,7 @@ impl RoundNotes {
         };
         let round = ExplainedRound {
             question: question_text(&wanted.question()),
-            why: "the client asks for it".to_owned(),
+            why: ExplainedReason::new("requested by the client", "pedido pelo cliente"),
             query,
             archives: Vec::new(),
             microseconds: 0,
@@ -228,7 +257,7 @@ fn explained_offers(live: &LiveAnswer) -> Vec<ExplainedOffer> {
 
 impl ResolutionExplanation {
     pub(crate) fn new(persistent: &str, began: Instant) -> Self {
-        let (rounds, because) = (Vec::new(), String::new());
+        let (rounds, because) = (Vec::new(), ExplainedReason::default());
         let persistent = persistent.to_owned();
         Self { persistent, rounds, status: 0, location: None, because, microseconds: 0, began }
     }
@@ -244,11 +273,11 @@ impl ResolutionExplanation {
         let RoundNotes { began, mut round, unheard } = notes;
         round.archives.extend(unheard.into_iter().map(|(_, heard)| heard));
         round.microseconds = micros(began, now);
-        if !self.because.is_empty() {
+        if self.because != ExplainedReason::default() {
             round.why = std::mem::take(&mut self.because);
         }
         self.rounds.push(round);
-        self.because = decision_text(decision, wanted);
+        self.because = decision_reason(decision, wanted);
     }
 
     /// Records the end of the resolution.

@@ -11,7 +11,7 @@ use ibi_http::page;
 
 use crate::archive::{RegisteredArchive, RegistrationStatus};
 use crate::link::path_and_query;
-use crate::outcome_view::{OutcomeView, Words, words};
+use crate::outcome_view::{OutcomeView, ResolverPageTexts, words};
 use crate::resolve::ResolutionExplanation;
 use crate::web::site::ResolverSite;
 
@@ -21,7 +21,7 @@ const PAGE_LANGUAGE_PAIR: &str = "ibiurl.lang";
 #[derive(Template)]
 #[template(path = "home.html")]
 struct ResolverHomePage<'a> {
-    words: &'a Words,
+    words: &'a ResolverPageTexts,
     switch: String,
     keep: &'static str,
     /// Service, address and status.
@@ -31,7 +31,7 @@ struct ResolverHomePage<'a> {
 #[derive(Template)]
 #[template(path = "outcome.html")]
 struct OutcomePage<'a> {
-    words: &'a Words,
+    words: &'a ResolverPageTexts,
     switch: String,
     keep: &'static str,
     told: &'a OutcomeView,
@@ -41,7 +41,7 @@ struct OutcomePage<'a> {
 #[derive(Template)]
 #[template(path = "service.html")]
 struct ServicePage<'a> {
-    words: &'a Words,
+    words: &'a ResolverPageTexts,
     switch: String,
     keep: &'static str,
     service: &'a str,
@@ -52,7 +52,7 @@ struct ServicePage<'a> {
 #[derive(Template)]
 #[template(path = "explanation.html")]
 struct ExplanationPage<'a> {
-    words: &'a Words,
+    words: &'a ResolverPageTexts,
     switch: String,
     keep: &'static str,
     text: String,
@@ -89,7 +89,7 @@ pub(super) async fn home(State(site): State<Arc<ResolverSite>>, request: Request
     response
 }
 
-fn standing(words: &Words, archive: &RegisteredArchive) -> &'static str {
+fn standing(words: &ResolverPageTexts, archive: &RegisteredArchive) -> &'static str {
     match archive.standing {
         RegistrationStatus::New => words.new,
         RegistrationStatus::Unconfirmed => words.unconfirmed,
@@ -130,7 +130,7 @@ pub(super) fn explanation(
     query: Option<&str>,
 ) -> Response {
     let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
-    let text = explanation.to_string();
+    let text = explanation.to_text(tongue);
     render_page(StatusCode::OK, &ExplanationPage { words, switch, keep, text, explanation })
 }
 

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
 use ibi_http::accept::{PreferredFormat, UiLanguage, join_header_lines};
 use ibi_protocol::analysis::AcceptedLanguages;
-use ibi_protocol::{PersistentUrl, PersistentUrlError, UrlPart};
+use ibi_protocol::{PersistentUrl, PersistentUrlError};
 
 use crate::alerts::RaisedAlert;
 use crate::api_view::AlertView;
@@ -210,17 +210,11 @@ fn bad_request(headers: &HeaderMap, query: Option<&str>, unreadable: &Unreadable
     outcome_response(headers, query, tongue, &told)
 }
 
-/// The violated rule and its position. The rules themselves are worded in English.
+/// The violated rule and its position.
 fn error_text(error: &PersistentUrlError, tongue: UiLanguage) -> String {
-    let (place, at) = error.position();
-    match (tongue, place) {
-        (UiLanguage::English, _) => error.to_string(),
-        (UiLanguage::Portuguese, UrlPart::Path) => {
-            format!("Regra `{}`, no byte {at} do caminho. Em inglês: {error}", error.code())
-        }
-        (UiLanguage::Portuguese, UrlPart::Query) => {
-            format!("Regra `{}`, no byte {at} da consulta. Em inglês: {error}", error.code())
-        }
+    match tongue {
+        UiLanguage::English => error.to_string(),
+        UiLanguage::Portuguese => error.in_portuguese(),
     }
 }
 
@@ -234,7 +228,7 @@ fn answer(
     if let Some(explanation) = &resolution.explanation {
         let mut response = match PreferredFormat::of(headers) {
             PreferredFormat::Json => axum::Json(explanation).into_response(),
-            PreferredFormat::Text => explanation.to_string().into_response(),
+            PreferredFormat::Text => explanation.to_text(tongue).into_response(),
             PreferredFormat::Page => pages::explanation(explanation, tongue, query),
         };
         forbid_caching(&mut response);
@@ -303,11 +297,11 @@ mod tests {
     fn what_cannot_be_read_is_told_in_two_languages() {
         let error = PersistentUrl::parse("/LK47B6W/362SFKH!!", None).unwrap_err();
         let told = error_text(&error, UiLanguage::Portuguese);
-        assert!(told.starts_with("Regra `modifiers`, no byte 17 do caminho."), "{told}");
+        assert!(told.starts_with("Depois do IBI, ") && told.ends_with("(no byte 17 do caminho)"), "{told}");
         assert_eq!(error_text(&error, UiLanguage::English), error.to_string());
         let twice = "ibiurl.verblist=GetMetadata&ibiurl.verblist=GetMetadata";
         let error = PersistentUrl::parse("/LK47B6W/362SFKH", Some(twice)).unwrap_err();
-        assert!(error_text(&error, UiLanguage::Portuguese).starts_with("Regra `pair-twice`, no byte"));
+        assert!(error_text(&error, UiLanguage::Portuguese).starts_with("ibiurl.verblist aparece duas vezes"));
     }
 
     #[test]

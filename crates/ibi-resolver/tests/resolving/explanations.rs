@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibi_http::accept::UiLanguage;
 use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::AcceptedLanguages;
 use ibi_resolver::{RegistrationStatus, ResolutionExplanation, ResolutionRequest, Resolver};
@@ -53,19 +54,34 @@ async fn in_a_terminal() {
         text,
         "http://r.br/a.br/b/2009/02.16.17.46!
 
-1. a.br/b/2009/02.16.17.46!: the client asks for it; 10.000 ms
+1. a.br/b/2009/02.16.17.46!: requested by the client; 10.000 ms
        7.000 ms  inpe.br/archive/2001/01.01.01.01 at inpe.br: knows rep a.br/b/2009/02.16.17.46; next edition rep a.br/b/2010/02.16.17.46
       10.000 ms  usp.br/archive/2001/01.01.01.01 at usp.br: does not hold it
               -  unb.br/archive/2001/01.01.01.01 at unb.br: failed: online since 2020-09-13T12:26:40Z, but not confirmed
 
 2. a.br/b/2010/02.16.17.46!: an Archive knows a next edition (4.2 step 5); 10.000 ms
-       7.000 ms  inpe.br/archive/2001/01.01.01.01 at inpe.br: says that rep a.br/b/2010/02.16.17.46 was removed, 2021-03-04T05:06:07Z
+       7.000 ms  inpe.br/archive/2001/01.01.01.01 at inpe.br: reports that rep a.br/b/2010/02.16.17.46 was removed, 2021-03-04T05:06:07Z
       10.000 ms  usp.br/archive/2001/01.01.01.01 at usp.br: does not hold it
               -  unb.br/archive/2001/01.01.01.01 at unb.br: failed: online since 2020-09-13T12:26:40Z, but not confirmed
 
-410: an Archive says Deleted, and nobody who answered has it live (4.3); 20.000 ms
+410: an Archive reports Deleted, and no Archive that answered has it live (4.3); 20.000 ms
 "
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_portuguese() {
+    let text = explained().await.to_text(UiLanguage::Portuguese);
+    for part in [
+        "1. a.br/b/2009/02.16.17.46!: pedido pelo cliente; 10.000 ms\n",
+        "inpe.br/archive/2001/01.01.01.01 em inpe.br: conhece rep a.br/b/2009/02.16.17.46; próxima edição rep",
+        "usp.br/archive/2001/01.01.01.01 em usp.br: não o tem\n",
+        "2. a.br/b/2010/02.16.17.46!: um acervo conhece uma próxima edição (4.2, passo 5); 10.000 ms\n",
+        "informa que rep a.br/b/2010/02.16.17.46 foi removido, 2021-03-04T05:06:07Z\n",
+        "\n410: um acervo informa Deleted, e nenhum acervo que respondeu tem o item (4.3); 20.000 ms\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use ibi_store::index::FileRecord;
 
-use super::words::{PageLanguage, Words, words};
+use super::words::{ArchivePageTexts, PageLanguage, words};
 use super::{ITEM_PAGE_FILES, html_page, item_name, render_page};
 use crate::ArchiveError;
 use crate::archive::{HeldItem, Holdings};
@@ -30,7 +30,7 @@ pub(super) struct FileLine {
 #[derive(Template)]
 #[template(path = "files.html")]
 struct FilesPage<'a> {
-    words: &'a Words,
+    words: &'a ArchivePageTexts,
     title: Cow<'a, str>,
     item: &'a HeldItem,
     to: String,

@@ -25,15 +25,15 @@ impl PageLanguage {
 }
 
 /// The texts in a language.
-pub(in crate::web) fn words(language: PageLanguage) -> &'static Words {
+pub(in crate::web) fn words(language: PageLanguage) -> &'static ArchivePageTexts {
     match (language.tongue, language.is_chosen) {
         (UiLanguage::English, false) => &ENGLISH,
         (UiLanguage::English, true) => {
-            &const { Words { keep: "?lang=en", keep_more: "&lang=en", ..ENGLISH } }
+            &const { ArchivePageTexts { keep: "?lang=en", keep_more: "&lang=en", ..ENGLISH } }
         }
         (UiLanguage::Portuguese, false) => &PORTUGUESE,
         (UiLanguage::Portuguese, true) => {
-            &const { Words { keep: "?lang=pt", keep_more: "&lang=pt", ..PORTUGUESE } }
+            &const { ArchivePageTexts { keep: "?lang=pt", keep_more: "&lang=pt", ..PORTUGUESE } }
         }
     }
 }
@@ -41,20 +41,23 @@ pub(in crate::web) fn words(language: PageLanguage) -> &'static Words {
 macro_rules! words {
     ($($name:ident: $english:expr, $portuguese:expr;)*) => {
         /// Texts of the pages.
-        pub(in crate::web) struct Words {
+        pub(in crate::web) struct ArchivePageTexts {
             pub(in crate::web) lang: &'static str,
             /// Query string that keeps a chosen language: alone, and appended to another query.
             pub(in crate::web) keep: &'static str,
             pub(in crate::web) keep_more: &'static str,
             months: [&'static str; 12],
             day_and_month: &'static str,
+            first_of_month: &'static str,
             $(pub(in crate::web) $name: &'static str,)*
         }
-        const ENGLISH: Words = Words {
-            lang: "en", keep: "", keep_more: "", months: ENGLISH_MONTHS, day_and_month: " ", $($name: $english,)*
+        const ENGLISH: ArchivePageTexts = ArchivePageTexts {
+            lang: "en", keep: "", keep_more: "", months: ENGLISH_MONTHS, day_and_month: " ",
+            first_of_month: "", $($name: $english,)*
         };
-        const PORTUGUESE: Words = Words {
-            lang: "pt", keep: "", keep_more: "", months: PORTUGUESE_MONTHS, day_and_month: " de ", $($name: $portuguese,)*
+        const PORTUGUESE: ArchivePageTexts = ArchivePageTexts {
+            lang: "pt", keep: "", keep_more: "", months: PORTUGUESE_MONTHS, day_and_month: " de ",
+            first_of_month: "º", $($name: $portuguese,)*
         };
     };
 }
@@ -120,34 +123,41 @@ words! {
     size: "Bytes", "Bytes";
     kind: "Type", "Tipo";
     open_it: "Open", "Abrir";
-    behind: "This copy is behind. There is a later version, of number",
-        "Esta cópia está atrás. Há uma versão posterior, de número";
-    leads_to: "Leads to", "Leva a";
-    leaving: "This item is elsewhere", "Este item está em outro lugar";
-    leaving_host: "The link leaves this Archive. It leads to", "O link sai deste acervo. Ele leva a";
+    behind: "This copy is outdated; latest version:", "Esta cópia está desatualizada; última versão:";
+    leads_to: "Redirects to", "Redireciona para";
+    leaving: "This item is hosted elsewhere", "Este item está hospedado em outro lugar";
+    leaving_host: "This link leaves the Archive for", "Este link sai do acervo para";
     data_updated: "Data updated", "Dados atualizados";
     metadata_updated: "Metadata updated", "Metadados atualizados";
     all_files: "All files", "Todos os arquivos";
     no_files: "This item has no files.", "Este item não tem arquivos.";
-    closed: "The files of this item, and the list of them, are closed to you. The metadata are open to all.",
-        "Os arquivos deste item, e a lista deles, não estão abertos para você. Os metadados são abertos a todos.";
+    closed: "The files of this item and their list are restricted. The metadata are public.",
+        "Os arquivos deste item e a sua lista têm acesso restrito. Os metadados são públicos.";
     removed: "This item was removed", "Este item foi removido";
     removed_at: "Removed", "Removido em";
     removed_by: "By", "Por";
     operator: "operator", "operador";
     reason: "Reason", "Motivo";
     error: "Error", "Erro";
-    error_unread: "This address cannot be read", "Este endereço não pode ser lido";
-    error_closed: "Closed", "Fechado";
+    error_unread: "Invalid address", "Endereço inválido";
+    error_closed: "Restricted", "Acesso restrito";
     error_not_found: "Not found", "Não encontrado";
     error_too_many: "Too many requests", "Pedidos demais";
     error_busy: "Try again", "Tente de novo";
+    detail_unread: "The address is not valid.", "O endereço não é válido.";
+    detail_closed: "Access is restricted.", "O acesso é restrito.";
+    detail_not_found: "Nothing was found at this address.", "Nada foi encontrado neste endereço.";
+    detail_too_many: "Too many requests; retry later.", "Pedidos demais; tente mais tarde.";
+    detail_busy: "Temporarily unavailable; retry.", "Temporariamente indisponível; tente de novo.";
+    detail_several: "Several items have this identifier.", "Vários itens têm este identificador.";
+    detail_method: "Only GET and HEAD are supported.", "Só GET e HEAD são aceitos.";
+    detail_failed: "The request failed.", "O pedido falhou.";
     home: "What this Archive holds", "O que este acervo contém";
     service: "Archive service", "Serviço do acervo (Arquivo, na norma)";
     api: "API", "API";
 }
 
-impl Words {
+impl ArchivePageTexts {
     /// The name of an item's state.
     pub(super) fn state_name(&self, state: State) -> &'static str {
         match state {
@@ -179,7 +189,9 @@ impl Words {
         let mut parts = day.split('-').map(|part| part.parse::<usize>().ok());
         let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
         let month = self.months.get(month.checked_sub(1)?)?;
-        let day = format!("{day}{between}{month}{between}{year}", between = self.day_and_month);
+        // Portuguese writes the first of a month as an ordinal.
+        let ordinal = if day == 1 { self.first_of_month } else { "" };
+        let day = format!("{day}{ordinal}{between}{month}{between}{year}", between = self.day_and_month);
         match time {
             "" => Some(day),
             _ => Some(format!("{day}, {} UTC", time.strip_prefix('T')?.strip_suffix('Z')?)),
@@ -226,6 +238,20 @@ impl Words {
             _ => self.error,
         }
     }
+
+    /// A general text for an error without a translation of its own.
+    pub(super) fn error_detail(&self, status: StatusCode) -> &'static str {
+        match status {
+            StatusCode::MULTIPLE_CHOICES => self.detail_several,
+            StatusCode::BAD_REQUEST => self.detail_unread,
+            StatusCode::FORBIDDEN => self.detail_closed,
+            StatusCode::NOT_FOUND => self.detail_not_found,
+            StatusCode::METHOD_NOT_ALLOWED => self.detail_method,
+            StatusCode::TOO_MANY_REQUESTS => self.detail_too_many,
+            StatusCode::SERVICE_UNAVAILABLE => self.detail_busy,
+            _ => self.detail_failed,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +262,9 @@ mod tests {
     fn times_and_rules_are_told_as_people_write_them() {
         assert_eq!(ENGLISH.time("2009-09-09T17:46:05Z"), "9 September 2009, 17:46:05 UTC");
         assert_eq!(PORTUGUESE.time("2009-09-09"), "9 de setembro de 2009");
+        assert_eq!(PORTUGUESE.time("2009-01-01"), "1º de janeiro de 2009");
+        assert_eq!(PORTUGUESE.time("2009-01-11"), "11 de janeiro de 2009");
+        assert_eq!(ENGLISH.time("2009-01-01"), "1 January 2009");
         for other in ["", "2009", "2009-13-01", "2009-00-01", "not a time at all", "áááááááááá"] {
             assert_eq!(PORTUGUESE.time(other), other);
         }

@@ -27,7 +27,7 @@ fn offered(label: &str, url: Option<String>, next_edition: Option<String>) -> Ex
 fn round(label: &str, why: &str, archives: Vec<ExplainedAnswer>) -> ExplainedRound {
     ExplainedRound {
         question: format!("{label}!"),
-        why: why.to_owned(),
+        why: ExplainedReason::new(why, ""),
         query: format!(
             "clientinformation.ipaddress=192.0.2.1&parsedibiurl.ibi={label}&parsedibiurl.verblist=GetLastEdition&\
              servicesubject=urlRequest"
@@ -51,7 +51,7 @@ fn an_explanation_is_told_to_programs_as_the_frozen_sample_has_it() {
     let rounds = vec![
         round(
             ITEM,
-            "the client asks for it",
+            "requested by the client",
             vec![
                 heard("museum", ExplainedReply::Nothing, Some(900)),
                 heard("library", offered(ITEM, None, Some(format!("rep {NEXT}"))), Some(1700)),
@@ -74,8 +74,10 @@ fn an_explanation_is_told_to_programs_as_the_frozen_sample_has_it() {
         rounds,
         status: 302,
         location: Some(url),
-        because: "the first answer that satisfies the request, and nobody knew a later edition in time (4.2 step 4)"
-            .to_owned(),
+        because: ExplainedReason::new(
+            "the first answer that satisfies the request, and no Archive named a later edition in time (4.2 step 4)",
+            "",
+        ),
         microseconds: 4100,
         began: Instant::now(),
     };
