@@ -191,8 +191,13 @@ fn no_type_name_occurs_twice() {
 
 #[test]
 fn a_type_name_that_occurs_twice_is_found() {
-    let sources = ["pub(crate) struct Report;\nenum Once {}", "trait Report {}"].map(str::to_owned);
-    assert_eq!(names_used_twice(&sources), ["Report"]);
+    let twice = |texts: [&str; 2]| names_used_twice(&texts.map(str::to_owned));
+    assert_eq!(twice(["pub(crate) struct Report;\nenum Once {}", "trait Report {}"]), ["Report"]);
+    // In a macro, and as an alias; but neither in tests nor as an associated type.
+    let made = "macro_rules! made {\n    () => {\n        pub(in crate::web) struct Report;\n    };\n}";
+    assert_eq!(twice([made, "pub type Report<'a> = &'a str;"]), ["Report"]);
+    assert_eq!(twice(["struct Report;", "#[cfg(test)]\nmod tests {\n    struct Report;\n}"]), [""; 0]);
+    assert_eq!(twice(["struct Output;", "impl A for B {\n    type Output = C;\n}"]), [""; 0]);
 }
 
 /// The texts of all sources in a folder, without tests.
@@ -208,17 +213,59 @@ fn add_sources(folder: &Path, sources: &mut Vec<String>) {
     }
 }
 
-/// Type names at the left margin: those inside functions and macros are local.
+/// The names of types outside tests, also inside functions and macros, and of aliases at the left
+/// margin: others are associated types.
 fn names_used_twice(sources: &[String]) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for line in sources.iter().flat_map(|source| source.lines()) {
-        let mut words = line.split(' ').filter(|word| !word.starts_with("pub"));
-        let is_type = matches!(words.next(), Some("struct" | "enum" | "trait"));
-        let Some(name) = words.next().filter(|_| is_type) else { continue };
-        let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
-        *seen.entry(name).or_default() += 1;
+    for source in sources {
+        for line in without_tests(&without_texts(source)).lines() {
+            let bare = line.trim_start();
+            let bare = match bare.strip_prefix("pub") {
+                Some(rest) if rest.starts_with('(') => rest.split_once(") ").map_or("", |(_, rest)| rest),
+                Some(rest) => rest.trim_start(),
+                None => bare,
+            };
+            let Some((keyword, rest)) = bare.split_once(' ') else { continue };
+            let is_alias = keyword == "type" && !line.starts_with(' ');
+            if is_alias || ["struct", "enum", "trait"].contains(&keyword) {
+                let name: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+                *seen.entry(name).or_default() += 1;
+            }
+        }
     }
+    // A macro's parameter: `struct $name`.
+    seen.remove("");
     seen.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name).collect()
+}
+
+/// Each metric has a help text, in its own crate.
+#[test]
+fn every_metric_is_described() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut all = 0;
+    for (name, _) in ALLOWED {
+        let mut sources = Vec::new();
+        add_sources(&crates.join(name).join("src"), &mut sources);
+        let (used, described) = metric_names(&sources);
+        all += used.len();
+        assert_eq!(used, described, "{name}");
+    }
+    assert!(all > 20, "{all} metrics");
+}
+
+/// The names of metrics that sources use, and those that they describe.
+fn metric_names(sources: &[String]) -> (BTreeSet<&str>, BTreeSet<&str>) {
+    let names = |starts: [&str; 3]| {
+        let each = sources.iter().flat_map(|source| {
+            starts.into_iter().flat_map(|start| {
+                source.match_indices(start).filter_map(|(at, _)| source[at + start.len()..].split('"').next())
+            })
+        });
+        each.collect::<BTreeSet<&str>>()
+    };
+    let used = ["metrics::counter!(\"", "metrics::gauge!(\"", "metrics::histogram!(\""];
+    let described = ["describe_counter!(\"", "describe_gauge!(\"", "describe_histogram!(\""];
+    (names(used), names(described))
 }
 
 #[test]

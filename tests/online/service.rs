@@ -70,6 +70,7 @@ fn however_the_service_is_asked_the_answer_is_the_same() {
     );
     let figures = server.get("/metrics").text();
     assert!(figures.contains(r#"ibi_requests_total{route="other",status="200"} 6"#), "{figures}");
+    assert!(figures.contains("# HELP ibi_requests_total Requests, by route and status.\n"), "{figures}");
 }
 
 /// Clause 3.4: the answer has the relation, its URL, and a key.

@@ -72,6 +72,14 @@ fn one_command_is_all_it_takes() {
     }
     assert!(follow(&server.get(&format!("/{first}:"))).text().contains("One"));
     assert_eq!(server.get("/8JMKD3MGP8W/34PGRBS").status, 404);
+    // A chosen language stays, whichever of the two made the page or the redirect.
+    let page = |path: &str| server.get_with(path, "Accept: text/html\r\nAccept-Language: en\r\n");
+    for path in ["/?ibiurl.lang=pt", "/?lang=pt", "/nada?lang=pt", "/nada?ibiurl.lang=pt"] {
+        assert!(page(path).text().contains("<html lang=\"pt\">"), "{path}");
+    }
+    let metadata = page(&format!("/{first}:?ibiurl.lang=pt"));
+    assert!(location(&metadata).ends_with("/?lang=pt"), "{}", location(&metadata));
+    assert!(!location(&page(&format!("/{first}?ibiurl.lang=pt"))).contains("lang="), "a file has none");
     // Both have their API, their pages and their service at one address.
     assert_eq!(server.api("", "GET", "/archives", b"").json()["archives"][0]["service"], service);
     assert_eq!(server.api("", "GET", &format!("/items/{first}"), b"").json()["rep"], first);

@@ -35,8 +35,8 @@ impl Question {
     }
 }
 
-/// An Archive of a test. It confirms its inclusion, receives acknowledgments, and answers queries as
-/// specified.
+/// An Archive of a test. It confirms its inclusion, receives acknowledgments, and answers queries
+/// as specified.
 pub(crate) struct Scripted {
     pub(crate) at: String,
     pub(crate) service: String,

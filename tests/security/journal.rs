@@ -391,8 +391,8 @@ fn a_server_starts_and_reads_with_a_journal_that_is_damaged_at_its_end() {
     assert_eq!(patched.status, 200, "{}", patched.text());
 }
 
-/// Issue: a salvage took garbage behind the last line for lost lines, and doubted all Originals. The
-/// index had followed every change that was acknowledged.
+/// Issue: a salvage took garbage behind the last line for lost lines, and doubted all Originals.
+/// The index had followed every change that was acknowledged.
 #[test]
 fn what_was_never_acknowledged_puts_no_original_in_doubt() {
     let folder = archive();

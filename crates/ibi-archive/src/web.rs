@@ -10,6 +10,7 @@ mod failure;
 mod file;
 mod item_routes;
 mod large_response;
+mod metric_descriptions;
 mod pages;
 mod persistent_url;
 mod rates;

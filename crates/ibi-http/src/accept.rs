@@ -39,6 +39,9 @@ impl PreferredFormat {
     }
 }
 
+/// The query pair that selects the page language and is never passed on to an item.
+pub const PAGE_LANGUAGE_PAIR: &str = "ibiurl.lang";
+
 /// The language of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UiLanguage {
@@ -67,6 +70,14 @@ impl UiLanguage {
             }
         }
         best.0
+    }
+
+    /// The language that a query chooses for pages: `ibiurl.lang`, which items never see, or
+    /// `lang`. Both servers read both names, because they may share an address.
+    pub fn chosen(query: Option<&str>) -> Option<Self> {
+        let query = query?;
+        let named = |name| query_value(query, name).as_deref().and_then(Self::from_code);
+        named(PAGE_LANGUAGE_PAIR).or_else(|| named("lang"))
     }
 
     /// The language with this code, if it is supported.

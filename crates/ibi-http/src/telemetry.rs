@@ -48,6 +48,7 @@ impl ServerMetrics {
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder).ok()?;
+        describe_metrics();
         Some(Self(handle))
     }
 
@@ -61,6 +62,20 @@ impl ServerMetrics {
     pub fn run_upkeep(&self) {
         self.0.run_upkeep();
     }
+}
+
+/// The help texts of the metrics of this crate.
+fn describe_metrics() {
+    use metrics::{describe_counter, describe_gauge, describe_histogram};
+    describe_counter!("ibi_requests_total", "Requests, by route and status.");
+    describe_histogram!("ibi_request_seconds", "Time to respond, by route, in seconds.");
+    describe_gauge!("ibi_connections", "Open connections.");
+    describe_counter!("ibi_connections_refused_total", "Connections refused because of a limit.");
+    describe_counter!("ibi_connections_evicted_total", "Idle connections closed to make room for others.");
+    describe_counter!("ibi_accept_failures_total", "Connections that could not be accepted.");
+    describe_counter!("ibi_rate_limited_total", "Requests over a quota, by policy.");
+    describe_counter!("ibi_memory_refused_total", "Requests refused because of the memory budget.");
+    describe_counter!("ibi_log_lines_lost_total", "Log lines that could not be written.");
 }
 
 /// The metrics of one status.

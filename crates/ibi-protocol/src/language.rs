@@ -28,8 +28,8 @@ impl Language {
         self.country.as_ref().map(ascii)
     }
 
-    /// Whether this language satisfies a request for `requested`; a request without a country accepts
-    /// any country.
+    /// Whether this language satisfies a request for `requested`; a request without a country
+    /// accepts any country.
     pub fn matches(&self, requested: Language) -> bool {
         self.language == requested.language
             && (requested.country.is_none() || self.country == requested.country)

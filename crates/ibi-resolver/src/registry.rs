@@ -215,9 +215,9 @@ impl Registry {
         self.set_status(service, RegistrationStatus::OffLine, now)
     }
 
-    /// Records whether an Archive confirmed that it is online, or why not. Ignored if anything else has changed
-    /// since `turn`: an Archive that went offline in the meantime stays offline. Returns whether it
-    /// was applied.
+    /// Records whether an Archive confirmed that it is online, or why not. Ignored if anything else
+    /// has changed since `turn`: an Archive that went offline in the meantime stays offline.
+    /// Returns whether it was applied.
     pub fn record_confirmation(
         &self,
         id: ArchiveId,

@@ -5,6 +5,7 @@
 //! (`resolve.rs`) or a message from an Archive to the resolver's own service (`service.rs`).
 
 mod api;
+mod metric_descriptions;
 mod miss_quota;
 mod pages;
 mod resolve;

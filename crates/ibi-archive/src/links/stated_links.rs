@@ -288,8 +288,8 @@ pub(crate) fn link_entries(
 impl Archive {
     /// Writes the link that a local item states under the root of the group, if the root is decided
     /// here and has no statement about it: when the link was stated, this Archive did not know yet
-    /// that the older item is a member. The member's Archive may name the root, which counts only if
-    /// the root's list has the member. Returns whether the root is decided here.
+    /// that the older item is a member. The member's Archive may name the root, which counts only
+    /// if the root's list has the member. Returns whether the root is decided here.
     #[cfg(feature = "web")]
     pub(crate) fn state_under_root(
         &mut self,

@@ -294,8 +294,8 @@ impl LinkExchange {
         Ok(after)
     }
 
-    /// Schedules local members of a group whose root was handed over: they may state another member,
-    /// and the new Archive does not know that they are here.
+    /// Schedules local members of a group whose root was handed over: they may state another
+    /// member, and the new Archive does not know that they are here.
     fn schedule_members(
         &self,
         holdings: &crate::Holdings,

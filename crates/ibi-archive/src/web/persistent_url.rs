@@ -5,6 +5,7 @@
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
+use ibi_http::accept::{PAGE_LANGUAGE_PAIR, UiLanguage, query_value};
 use ibi_protocol::analysis::AcceptedLanguages;
 use ibi_protocol::persistent::append_query;
 use ibi_protocol::{PersistentUrl, PersistentUrlError, RelationPart, UrlRequest, Verbs};
@@ -116,11 +117,26 @@ fn deliver(
             &asked.passed_on,
         );
     }
-    let mut response = redirect(&append_query(&path, &asked.passed_on));
+    let mut to = append_query(&path, &asked.passed_on);
+    if let Some(language) = page_language_of(client).filter(|_| is_page(led, asked)) {
+        to = append_query(&to, &format!("lang={}", language.name()));
+    }
+    let mut response = redirect(&to);
     if asked.verbs.relation.parts().contains(&RelationPart::Translation(None)) {
         response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Language"));
     }
     Ok(response)
+}
+
+/// The language that the reader chose for pages.
+fn page_language_of(client: &PageRequest) -> Option<UiLanguage> {
+    let query = client.uri.query()?;
+    UiLanguage::from_code(&query_value(query, PAGE_LANGUAGE_PAIR)?)
+}
+
+/// Whether the redirect leads to a page in the reader's language, not to a file.
+fn is_page(led: &RelationTarget, asked: &PersistentUrl) -> bool {
+    asked.verbs.file_list || led.what == TargetPart::Metadata { format: None, language: None }
 }
 
 /// All `Accept-Language` lines, joined (RFC 9110 5.3).

@@ -25,6 +25,7 @@ use crate::service::address::ServiceAddress;
 use crate::service::{AckKeys, DraftQuota, DraftStore, ServiceTokens, Statistics, open_tokens};
 use crate::web::failure;
 use crate::web::file::BlockPool;
+use crate::web::metric_descriptions;
 use crate::web::upload_slots::UploadSlots;
 use ibi_mint::clock::SystemClock;
 use ibi_mint::trusted_clock::TrustedClock;
@@ -126,6 +127,7 @@ impl ArchiveSite {
         options: ArchiveSiteOptions,
         figures: Option<ServerMetrics>,
     ) -> Result<(Self, OpeningReport), ArchiveSiteError> {
+        metric_descriptions::describe_metrics();
         let secret = || {
             let mut secret = [0; 32];
             getrandom::fill(&mut secret).map_err(ArchiveSiteError::Random).map(|()| secret)

@@ -32,8 +32,8 @@ pub(crate) struct Bounds {
     pub(crate) third: bool,
     /// Whether the second Archive begins with a Copy from an impostor that only had a copy itself.
     pub(crate) copied: bool,
-    /// Whether the operators say of the other Archive that it has the Original of this item, because
-    /// the resolver may hear from too few.
+    /// Whether the operators say of the other Archive that it has the Original of this item,
+    /// because the resolver may hear from too few.
     pub(crate) word: bool,
 }
 
@@ -208,9 +208,9 @@ impl World {
         }
     }
 
-    /// Whether an Archive believes a giver, and whether somebody else names it: the other one, or an
-    /// impostor that says whatever is wanted. `answers`: whether those who are asked answer; who is closed (403) or offline does
-    /// not.
+    /// Whether an Archive believes a giver, and whether somebody else names it: the other one, or
+    /// an impostor that says whatever is wanted. `answers`: whether those who are asked answer; who
+    /// is closed (403) or offline does not.
     pub(crate) fn trusts(
         &self,
         taker: u8,

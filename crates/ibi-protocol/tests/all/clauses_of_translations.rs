@@ -178,8 +178,8 @@ fn clause_2_4_a_removed_item_without_a_fitting_translation_leads_to_its_next_edi
     assert_eq!(outcome(&reads("+", "en"), &[&removed]), "410");
 }
 
-/// 4.2 step 6, 4.3: a worse language is no substitute for a better one whose Archive is silent, also
-/// where the worse one has a newer edition.
+/// 4.2 step 6, 4.3: a worse language is no substitute for a better one whose Archive is silent,
+/// also where the worse one has a newer edition.
 #[test]
 fn clause_4_2_6_a_silent_archive_of_the_best_language_is_waited_for() {
     let known = format!(

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use ibi_http::accept::{UiLanguage, query_value};
+use ibi_http::accept::{PAGE_LANGUAGE_PAIR, UiLanguage, query_value};
 use ibi_http::page;
 
 use crate::archive::{RegisteredArchive, RegistrationStatus};
@@ -14,9 +14,6 @@ use crate::link::path_and_query;
 use crate::outcome_view::{OutcomeView, ResolverPageTexts, words};
 use crate::resolve::ResolutionExplanation;
 use crate::web::site::ResolverSite;
-
-/// The query pair that selects the page language.
-const PAGE_LANGUAGE_PAIR: &str = "ibiurl.lang";
 
 #[derive(Template)]
 #[template(path = "home.html")]
@@ -134,17 +131,14 @@ pub(super) fn explanation(
     render_page(StatusCode::OK, &ExplanationPage { words, switch, keep, text, explanation })
 }
 
-/// The page language: the query pair, whose name is not passed on to items (4.1), or the client's
-/// preference.
+/// The page language: the reader's choice in the query, or the client's preference.
 pub(super) fn page_language(headers: &HeaderMap, query: Option<&str>) -> UiLanguage {
-    let said = query.and_then(|query| query_value(query, PAGE_LANGUAGE_PAIR));
-    said.as_deref().and_then(UiLanguage::from_code).unwrap_or_else(|| UiLanguage::of(headers, None))
+    UiLanguage::chosen(query).unwrap_or_else(|| UiLanguage::of(headers, None))
 }
 
 /// The query for links to other pages of the resolver: it keeps the language that the reader chose.
 fn language_query(query: Option<&str>) -> &'static str {
-    let said = query.and_then(|query| query_value(query, PAGE_LANGUAGE_PAIR));
-    match said.as_deref().and_then(UiLanguage::from_code) {
+    match UiLanguage::chosen(query) {
         None => "",
         Some(UiLanguage::English) => "?ibiurl.lang=en",
         Some(UiLanguage::Portuguese) => "?ibiurl.lang=pt",

@@ -1,5 +1,6 @@
 //! Persistent URLs (clause 4.1); responses as in 4.3.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -7,9 +8,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
-use ibi_http::accept::{PreferredFormat, UiLanguage, join_header_lines};
+use ibi_http::accept::{PAGE_LANGUAGE_PAIR, PreferredFormat, UiLanguage, join_header_lines, query_value};
 use ibi_protocol::analysis::AcceptedLanguages;
-use ibi_protocol::{PersistentUrl, PersistentUrlError};
+use ibi_protocol::persistent::append_query;
+use ibi_protocol::{PersistentUrl, PersistentUrlError, Relation, RelationPart};
 
 use crate::alerts::RaisedAlert;
 use crate::api_view::AlertView;
@@ -234,10 +236,11 @@ fn answer(
         forbid_caching(&mut response);
         return response;
     }
-    if let ResolutionOutcome::Found { location, .. } = &resolution.outcome
-        && let Ok(to) = HeaderValue::from_str(location)
-    {
-        return redirect_to(location, to);
+    if let ResolutionOutcome::Found { location, found, .. } = &resolution.outcome {
+        let location = &metadata_page_in_language(location, &found.relation, query);
+        if let Ok(to) = HeaderValue::from_str(location) {
+            return redirect_to(location, to);
+        }
     }
     outcome_response(
         headers,
@@ -245,6 +248,20 @@ fn answer(
         tongue,
         &OutcomeView { evidence, ..OutcomeView::new(&resolution.outcome, tongue) },
     )
+}
+
+/// Keeps the language that the reader chose for pages: a metadata page is one, a file is not.
+fn metadata_page_in_language<'a>(
+    location: &'a str,
+    relation: &Relation,
+    query: Option<&str>,
+) -> Cow<'a, str> {
+    let is_page = relation.parts().last() == Some(&RelationPart::Metadata(None));
+    let chosen = query.and_then(|query| query_value(query, PAGE_LANGUAGE_PAIR));
+    match chosen.as_deref().and_then(UiLanguage::from_code).filter(|_| is_page) {
+        Some(language) => append_query(location, &format!("lang={}", language.name())).into(),
+        None => location.into(),
+    }
 }
 
 /// Redirects the client.

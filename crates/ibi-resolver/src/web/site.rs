@@ -22,6 +22,7 @@ use crate::resolve::Resolver;
 use crate::schemes::SchemeProxies;
 use crate::transport::ArchiveHealth;
 use crate::transport::network::HttpTransport;
+use crate::web::metric_descriptions;
 use crate::web::miss_quota::FoundLabels;
 
 /// Interval between metrics updates.
@@ -111,6 +112,7 @@ impl ResolverSite {
         options: ResolverSiteOptions,
         figures: Option<ServerMetrics>,
     ) -> Result<Self, ResolverRegistryError> {
+        metric_descriptions::describe_metrics();
         let registry = Registry::open(data)?;
         // Two servers would overwrite each other's findings about Archives.
         let lock =

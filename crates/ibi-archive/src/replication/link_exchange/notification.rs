@@ -134,8 +134,9 @@ impl LinkExchange {
         Ok(false)
     }
 
-    /// Says why a link waits: several Archives claim the Original of the older item, and nothing here
-    /// tells which of them decides. Once per link and set of claims, since it is tried again often.
+    /// Says why a link waits: several Archives claim the Original of the older item, and nothing
+    /// here tells which of them decides. Once per link and set of claims, since it is tried again
+    /// often.
     fn note_contested(&self, stated: StatedLink, link: &OutgoingLink, claims: &[String]) {
         let archives = claims.join(" and ");
         if self.agenda().contested.insert(stated, archives.clone()).as_ref() != Some(&archives) {
@@ -146,8 +147,8 @@ impl LinkExchange {
         }
     }
 
-    /// Sends the last decision about a link back to the Archive that made it. A restored Archive does
-    /// not claim the Original until it is confirmed, so the resolver does not lead to it.
+    /// Sends the last decision about a link back to the Archive that made it. A restored Archive
+    /// does not claim the Original until it is confirmed, so the resolver does not lead to it.
     async fn return_decision(&self, resolver: &str, link: &OutgoingLink) -> Result<(), ReplicationError> {
         let Some((decided, by)) = link.decided.as_ref().zip(link.decided_by.as_ref()) else { return Ok(()) };
         let Some(peer) = resolver::online_archive(&*self.desk, resolver, by).await? else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! Texts of the pages, in two languages.
 
 use axum::http::{HeaderMap, StatusCode};
-use ibi_http::accept::{UiLanguage, query_value};
+use ibi_http::accept::UiLanguage;
 use ibi_store::journal::State;
 
 use crate::access::AccessRule;
@@ -18,8 +18,7 @@ pub(in crate::web) struct PageLanguage {
 
 impl PageLanguage {
     pub(in crate::web) fn of(headers: &HeaderMap, query: Option<&str>) -> Self {
-        let chosen =
-            query.and_then(|query| query_value(query, "lang")).and_then(|name| UiLanguage::from_code(&name));
+        let chosen = UiLanguage::chosen(query);
         Self { tongue: chosen.unwrap_or_else(|| UiLanguage::of(headers, None)), is_chosen: chosen.is_some() }
     }
 }

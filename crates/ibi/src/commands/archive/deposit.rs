@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::archive::DepositArgs;
 use crate::cli::continuity::ProvenanceArgs;
-use crate::commands::archive::import::OriginalClaimCheck;
+use crate::commands::archive::import::ResolverClaimCheck;
 use crate::commands::archive::{
     item_output, open, open_to_read, operator_of, pluralize, print_notes, progress_bar, warn,
 };
@@ -92,8 +92,8 @@ pub(crate) fn run(command: DepositArgs) -> Result<CommandOutcome, CommandError> 
     Ok(CommandOutcome::Yes)
 }
 
-/// Asks a resolver whether another Archive has the Original, or removed it: a label that was removed
-/// is not used again (clause 2.1).
+/// Asks a resolver whether another Archive has the Original, or removed it: a label that was
+/// removed is not used again (clause 2.1).
 fn check_no_other_original(
     data: &Path,
     labels: &[String],
@@ -105,7 +105,7 @@ fn check_no_other_original(
         ));
         return Ok(());
     }
-    let check = OriginalClaimCheck::new(resolver, open_to_read(data)?.settings().clone())?;
+    let check = ResolverClaimCheck::new(resolver, open_to_read(data)?.settings().clone())?;
     Ok(labels.iter().try_for_each(|label| check.ask(label))?)
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(command: &ImportArgs) -> Result<CommandOutcome, CommandError> 
     command.outgoing.apply()?;
     let data = command.data.folder()?;
     let settings = open_to_read(&data)?.settings().clone();
-    let claims = OriginalClaimCheck::new(command.resolver.as_deref(), settings)?;
+    let claims = ResolverClaimCheck::new(command.resolver.as_deref(), settings)?;
     let survey_progress = progress_counter("repositories found");
     let survey = survey(&command.tree, &|| survey_progress.inc(1))?;
     survey_progress.finish_and_clear();
@@ -193,12 +193,12 @@ impl ImportReporter {
 }
 
 /// Asks the resolver before an item is declared the Original (clause 2.1).
-pub(super) struct OriginalClaimCheck {
+pub(super) struct ResolverClaimCheck {
     asked: Option<(PeerArchive, tokio::runtime::Runtime)>,
     own: ArchiveSettings,
 }
 
-impl OriginalClaimCheck {
+impl ResolverClaimCheck {
     pub(super) fn new(resolver: Option<&str>, own: ArchiveSettings) -> Result<Self, CommandError> {
         let asked = match resolver {
             Some(url) => {

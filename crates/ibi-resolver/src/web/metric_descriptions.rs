@@ -1,0 +1,14 @@
+//! The help texts of the metrics of a resolver.
+
+use metrics::{describe_counter, describe_gauge};
+
+/// Registers the help texts. The recorder must be installed.
+pub(super) fn describe_metrics() {
+    describe_counter!("ibi_resolutions_total", "Persistent URLs resolved, by status of the response.");
+    describe_gauge!("ibi_archives", "Registered Archives, by status.");
+    describe_gauge!("ibi_alerts_open", "Open alerts: items whose Original several Archives claim.");
+    describe_counter!("ibi_alerts_raised_total", "Alerts raised.");
+    describe_counter!("ibi_acknowledgments_total", "Acknowledgments to Archives, by result.");
+    describe_counter!("ibi_late_answers_dropped_total", "Rounds whose late answers were dropped: too many.");
+    describe_counter!("ibi_archive_failures_total", "Queries that an Archive did not answer, by Archive.");
+}
