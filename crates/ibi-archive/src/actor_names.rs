@@ -1,5 +1,5 @@
-//! Public names of actors: the names of tokens, and one name for whoever works on the folder. Names
-//! of operating-system users are private, but older lines contain them.
+//! Public names of actors: the names of tokens, and one name for the operator. Names of
+//! operating-system users are private, but older lines contain them.
 
 use std::collections::HashSet;
 
@@ -11,16 +11,16 @@ use crate::item::ItemRemoval;
 use crate::ownership::{LOCAL_OPERATOR, is_by_command};
 
 impl ArchiveSettings {
-    /// What is told of whoever works on the folder.
+    /// The public name of the operator.
     pub fn operator(&self) -> &str {
         self.operator_name.as_deref().unwrap_or(LOCAL_OPERATOR)
     }
 }
 
-/// The names in the history of one item, as they are told.
+/// The public names in the history of one item.
 pub(crate) struct ActorNames<'a> {
     operator: &'a str,
-    /// Names of users of the machine in it.
+    /// Names of operating-system users in it.
     users: HashSet<&'a str>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> ActorNames<'a> {
         Self { operator: settings.operator(), users: users.collect() }
     }
 
-    /// By whom a line says that it was done.
+    /// The public name of the actor of a line.
     pub(crate) fn actor_of(&self, entry: &'a JournalEntry) -> &'a str {
         let is_user = entry.owner.is_none() && self.users.contains(entry.by.as_str());
         if is_user || is_by_command(entry) { self.operator } else { &entry.by }
@@ -46,7 +46,7 @@ impl<'a> ActorNames<'a> {
 }
 
 impl Holdings {
-    /// How an item was removed, as it is told.
+    /// The removal of an item, with the public name of the actor.
     pub fn public_removal(&self, holding: &HeldItem) -> Result<Option<ItemRemoval>, ArchiveError> {
         let Some(removed) = &holding.item.removed else { return Ok(None) };
         let entries = self.history(&holding.path)?;

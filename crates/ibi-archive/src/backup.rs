@@ -197,7 +197,7 @@ pub(crate) fn check_separate_folders(data: &Path, out: &Path) -> Result<(), Arch
     let (from, to) = (data.canonicalize().map_err(ArchiveError::io("find", data))?, whole(out)?);
     let to = to.canonicalize().unwrap_or(to);
     if to.starts_with(&from) || from.starts_with(&to) {
-        return Err(ArchiveError::Itself { path: out.to_owned() });
+        return Err(ArchiveError::OverlapsDataFolder { path: out.to_owned() });
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ fn check_folders(files: &[StagedFile]) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// Checks what is said of an item that is not staged.
+/// Checks the description of an item without staged files.
 pub(crate) fn check_draft(
     holdings: &Holdings,
     draft: &DepositRequest,
@@ -89,12 +89,12 @@ fn label_error(label: &str) -> impl FnOnce(ibi_id::ParseError) -> ArchiveError {
     move |error| ArchiveError::Label { label, error }
 }
 
-/// Where a new item goes. `brought`: it comes whole from another Archive, and may come back to
-/// where it was.
+/// The path of a new item. `brought`: it is a complete object from another Archive, and may return
+/// to its former path.
 fn new_path(holdings: &Holdings, item: &ItemDescription, brought: bool) -> Result<String, ArchiveError> {
     let label = item.labels.primary();
     let path = item.object_path().map_err(label_error(label))?;
-    // The tree keeps this name for itself (OCFL 1.1, 4.5).
+    // Reserved by the tree (OCFL 1.1, 4.5).
     if path.split('/').next() == Some("extensions") {
         return Err(ArchiveError::Nested { label: label.to_owned() });
     }
@@ -109,7 +109,7 @@ fn new_path(holdings: &Holdings, item: &ItemDescription, brought: bool) -> Resul
             _ => ArchiveError::Lost { label },
         });
     }
-    // One that has an item is told of as such.
+    // A label that belongs to an item has its own error.
     if !holdings.content.is_free(&path)? && holdings.records.item(&path)?.is_none() {
         return Err(ArchiveError::Nested { label: label.to_owned() });
     }

@@ -36,7 +36,7 @@ impl Archive {
             // None of the admitted changes was acknowledged: they all fail with the same error.
             let error = Arc::new(error);
             let left = results.iter_mut().filter(|result| result.is_none());
-            left.for_each(|result| *result = Some(ArchiveError::Together(Arc::clone(&error))));
+            left.for_each(|result| *result = Some(ArchiveError::Batch(Arc::clone(&error))));
             let _ = self.holdings.records.roll_back();
         }
         if !self.stopped {
@@ -66,7 +66,7 @@ impl Archive {
                     admitted.push(change);
                 }
                 // The index itself failed: nothing can be recorded reliably.
-                Err(error @ ArchiveError::Keep(StorageError::Index(_))) => return Err(error),
+                Err(error @ ArchiveError::Storage(StorageError::Index(_))) => return Err(error),
                 Err(error) => *result = Some(error),
             }
         }

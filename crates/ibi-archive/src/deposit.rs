@@ -136,7 +136,7 @@ impl Archive {
         let content = &self.holdings.content;
         content.check_space()?;
         if source.overlaps(&self.holdings.data) {
-            return Err(ArchiveError::Itself { path: source.place().to_owned() });
+            return Err(ArchiveError::OverlapsDataFolder { path: source.place().to_owned() });
         }
         let mut staged = StagedContent { staging: content.begin_staging()?, files: Vec::new() };
         let done = self.stage_files(source, known, progress, &mut staged);

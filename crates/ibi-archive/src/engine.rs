@@ -321,7 +321,7 @@ impl EngineWriter {
     fn open(&mut self) -> Result<&mut Archive, ArchiveError> {
         if self.archive.is_none() {
             if let Some((error, _)) = self.failed.as_ref().filter(|(_, next)| Instant::now() < *next) {
-                return Err(ArchiveError::Together(Arc::clone(error)));
+                return Err(ArchiveError::Batch(Arc::clone(error)));
             }
             let begun = Instant::now();
             let (archive, found) = match opening::open(&self.data, &self.by) {
@@ -332,7 +332,7 @@ impl EngineWriter {
                     let error = Arc::new(error);
                     let next = Instant::now() + OPENING_RETRY_INTERVAL + 10 * begun.elapsed();
                     self.failed = Some((Arc::clone(&error), next));
-                    return Err(ArchiveError::Together(error));
+                    return Err(ArchiveError::Batch(error));
                 }
             };
             self.is_read_only.store(false, Ordering::Release);
@@ -355,7 +355,7 @@ impl EngineWriter {
             Err(error) => {
                 let error = Arc::new(error);
                 for (_, tell) in jobs {
-                    let _ = tell.send(Err(ArchiveError::Together(Arc::clone(&error))));
+                    let _ = tell.send(Err(ArchiveError::Batch(Arc::clone(&error))));
                 }
                 return;
             }
@@ -405,5 +405,5 @@ fn leaves_reading(error: &ArchiveError) -> bool {
 }
 
 fn is_unwritable(error: &ArchiveError) -> bool {
-    matches!(error, ArchiveError::Keep(error) if error.is_unwritable())
+    matches!(error, ArchiveError::Storage(error) if error.is_unwritable())
 }

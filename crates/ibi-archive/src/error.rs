@@ -14,7 +14,7 @@ use ibi_store::ocfl::OcflNameError;
 pub enum ArchiveError {
     /// Storage failed, or found damage.
     #[error("{0}")]
-    Keep(#[from] StorageError),
+    Storage(#[from] StorageError),
     /// No label could be minted.
     #[error("{0}")]
     Mint(#[from] MintError),
@@ -34,7 +34,7 @@ pub enum ArchiveError {
     },
     /// An upload was cut off.
     #[error("the upload was cut off: {0}. Nothing was stored: send the file again")]
-    Arriving(std::io::Error),
+    UploadInterrupted(std::io::Error),
     /// The data folder holds no Archive.
     #[error("there is no Archive in {}", .data.display())]
     NoArchive {
@@ -262,7 +262,7 @@ pub enum ArchiveError {
     },
     /// The source overlaps the data folder.
     #[error("{} is, contains or lies within the data folder of this Archive: deposit something else", .path.display())]
-    Itself {
+    OverlapsDataFolder {
         /// What was given.
         path: PathBuf,
     },
@@ -325,7 +325,7 @@ pub enum ArchiveError {
     },
     /// The batch that held this change failed as a whole.
     #[error("{0}")]
-    Together(Arc<ArchiveError>),
+    Batch(Arc<ArchiveError>),
     /// A restored Archive that is not confirmed yet: its Originals may have been handed over since
     /// the backup.
     #[error(
@@ -342,7 +342,7 @@ impl From<GranularityError> for ArchiveError {
     fn from(error: GranularityError) -> Self {
         match error {
             GranularityError::Mint(error) => ArchiveError::Mint(error),
-            GranularityError::Storage(error) => ArchiveError::Keep(error),
+            GranularityError::Storage(error) => ArchiveError::Storage(error),
         }
     }
 }
@@ -353,7 +353,7 @@ impl ArchiveError {
     pub fn is_temporary(&self) -> bool {
         match self {
             ArchiveError::Held { .. } | ArchiveError::Stopped => true,
-            ArchiveError::Together(error) => error.is_temporary(),
+            ArchiveError::Batch(error) => error.is_temporary(),
             ArchiveError::Mint(MintError::WouldWait { .. } | MintError::Stopped(_)) => true,
             _ => false,
         }

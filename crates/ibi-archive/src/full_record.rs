@@ -19,11 +19,11 @@ use crate::item::LabelKey;
 use crate::links::NextEdition;
 use crate::media_type::without_parameters;
 
-/// Files that are looked at for their media types, and media types that are told.
+/// Limits on the files that are read for media types, and on the media types listed.
 const MAX_INSPECTED_FILES: usize = 1000;
 const MAX_RECORD_FORMATS: usize = 32;
 
-/// Related items that are told.
+/// Limit on related items listed.
 const MAX_RELATED_ITEMS: usize = 64;
 
 /// A record that is being completed.

@@ -10,7 +10,7 @@ use crate::actor_names::ActorNames;
 use crate::archive::{HeldItem, Holdings};
 use crate::dublin_core::DublinCore;
 use crate::item::{ItemLabels, ItemRemoval};
-use crate::keep::{FileRecord, JournalEntry, LabelRole, State};
+use crate::store::{FileRecord, JournalEntry, LabelRole, State};
 use crate::target_url::TargetUrl;
 
 /// Files that are read from the index per page.

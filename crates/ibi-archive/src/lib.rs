@@ -57,7 +57,7 @@ pub mod web;
 pub use ibi_protocol::language;
 
 /// Re-exports from the store.
-pub mod keep {
+pub mod store {
     pub use ibi_store::StorageError;
     pub use ibi_store::index::{FileRecord, LabelRole};
     pub use ibi_store::journal::{JournalEntry, State};

@@ -2,10 +2,10 @@
 
 use std::io::{self, Read};
 
-/// What is said of a text that is UTF-8. Of others nothing is known, and nothing is said.
+/// Appended for a text in UTF-8; the charset of other texts is unknown.
 const UTF8_CHARSET_PARAMETER: &str = "; charset=utf-8";
 
-/// A file as it is read, looked at on the way if its name is that of a text.
+/// A reader that detects UTF-8 on the way, if the name is that of a text.
 pub(crate) struct MediaTypeReader<R> {
     inner: R,
     kind: String,
@@ -19,7 +19,7 @@ impl<R: Read> MediaTypeReader<R> {
         Self { inner, kind, text }
     }
 
-    /// The media type, once all was read.
+    /// The media type, after everything was read.
     pub(crate) fn finish(self) -> (R, String) {
         let is_utf8 = self.text.is_some_and(|text| text.is_utf8());
         let media = if is_utf8 { self.kind + UTF8_CHARSET_PARAMETER } else { self.kind };
@@ -37,20 +37,20 @@ impl<R: Read> Read for MediaTypeReader<R> {
     }
 }
 
-/// The media type that a name tells.
+/// The media type by file name.
 pub(crate) fn of_name(path: &str) -> String {
     mime_guess::from_path(path).first_or_octet_stream().to_string()
 }
 
-/// The type without what is said of its charset.
+/// The type without parameters such as the charset.
 pub(crate) fn without_parameters(media: &str) -> &str {
     media.split(';').next().unwrap_or_default().trim_end()
 }
 
-/// Whether bytes that come piece by piece are a text in UTF-8.
+/// Detects incrementally whether bytes are a text in UTF-8.
 #[derive(Debug, Default)]
 struct Utf8Check {
-    /// The beginning of a character whose end has not come yet.
+    /// The first bytes of an incomplete character.
     begun: Vec<u8>,
     is_other: bool,
 }

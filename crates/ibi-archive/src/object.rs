@@ -20,7 +20,7 @@ pub(crate) const DESCRIPTION_FILE: &str = "item.json";
 pub(crate) const METADATA_FILE: &str = "metadata/oai_dc.xml";
 pub(crate) const DOC_FOLDER: &str = "doc/";
 
-/// How much of an inventory's digest names it elsewhere.
+/// Length of the abbreviated digest of an inventory.
 const SHORT_DIGEST_DIGITS: usize = 32;
 
 /// The first digits of an inventory's digest.
@@ -28,7 +28,7 @@ pub(crate) fn short_digest(digest: &str) -> &str {
     digest.get(..SHORT_DIGEST_DIGITS).unwrap_or(digest)
 }
 
-/// An object as its last version tells.
+/// An object, by its last version.
 pub(crate) struct StoredObject {
     pub(crate) inventory: Inventory,
     pub(crate) digest: String,
@@ -45,7 +45,7 @@ impl StoredObject {
         let description = read_logical_file(content, path, &inventory, DESCRIPTION_FILE)?;
         let item = ItemDescription::parse(&description)
             .map_err(|error| damaged(format!("{DESCRIPTION_FILE}: {error}")))?;
-        // A copy that somebody laid elsewhere would lead its labels to two items.
+        // A copy at another path would give its labels two items.
         if item.object_path().ok().as_deref() != Some(path) {
             return Err(damaged(format!(
                 "it is the object of {}, and does not belong here",
@@ -60,7 +60,7 @@ impl StoredObject {
         Ok(Some(Self { inventory, digest, item, metadata }))
     }
 
-    /// What is recorded of it.
+    /// Its record in the index.
     pub(crate) fn to_indexed_item(
         &self,
         path: &str,

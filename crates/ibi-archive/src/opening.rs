@@ -168,13 +168,13 @@ pub fn open_to_read_past_damage(data: &Path) -> Result<(Holdings, OpeningReport)
 fn open_reader(data: &Path, past_damage: bool) -> Result<(Holdings, OpeningReport), ArchiveError> {
     let settings = read_settings(data)?;
     let reader = match open_holdings(data, settings.clone()) {
-        Err(ArchiveError::Keep(StorageError::OtherIndex)) => match migrate_index(data, "ibi") {
+        Err(ArchiveError::Storage(StorageError::OtherIndex)) => match migrate_index(data, "ibi") {
             Err(error) if past_damage && is_damaged_journal(&error) => {
                 return open_past_damage(data, settings, &error);
             }
             migrated => migrated.and_then(|()| open_holdings(data, settings.clone()))?,
         },
-        Err(error @ ArchiveError::Keep(StorageError::NoIndex { .. })) if past_damage => {
+        Err(error @ ArchiveError::Storage(StorageError::NoIndex { .. })) if past_damage => {
             let damage =
                 Journal::read(data, JournalPosition::START, &mut |_| Ok(())).err().map(ArchiveError::from);
             return match damage.filter(is_damaged_journal) {
@@ -201,7 +201,7 @@ fn open_reader(data: &Path, past_damage: bool) -> Result<(Holdings, OpeningRepor
                         OpeningReport { journal_damage: Some(error.to_string()), ..OpeningReport::default() };
                     Ok((open_holdings(data, settings)?, found))
                 }
-                Err(ArchiveError::Keep(error)) if error.is_unwritable() => {
+                Err(ArchiveError::Storage(error)) if error.is_unwritable() => {
                     Ok((open_holdings(data, settings)?, OpeningReport::default()))
                 }
                 settled => settled.map(|(archive, found)| (archive.holdings, found)),

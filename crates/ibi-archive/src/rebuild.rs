@@ -232,7 +232,7 @@ impl TreeComparison<'_> {
                 progress(1);
                 match self.compare_object(&object) {
                     Ok(()) => rebuilt.items += 1,
-                    Err(error @ ArchiveError::Keep(StorageError::Index(_))) => return Err(error),
+                    Err(error @ ArchiveError::Storage(StorageError::Index(_))) => return Err(error),
                     Err(error) => {
                         self.records.remove_item(&object.path)?;
                         rebuilt.damaged.push((object.path.into(), error.to_string()));

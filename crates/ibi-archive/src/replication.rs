@@ -94,19 +94,19 @@ pub fn transfer_json(
     holdings: &crate::Holdings,
     path: &str,
 ) -> Result<Option<serde_json::Value>, crate::ArchiveError> {
-    let handing = outgoing_transfer::OutgoingTransfer::for_item(holdings.data(), path)?;
+    let transfer = outgoing_transfer::OutgoingTransfer::for_item(holdings.data(), path)?;
     let granted = holdings.open_grant(path)?;
-    let step = match (&handing, &granted) {
+    let step = match (&transfer, &granted) {
         (_, Some(_)) => "granted",
-        (Some(handing), None) if handing.failed => "failed",
-        (Some(handing), None) if handing.is_done(holdings)? => "given",
+        (Some(transfer), None) if transfer.failed => "failed",
+        (Some(transfer), None) if transfer.is_done(holdings)? => "given",
         (Some(_), None) => "offered",
         (None, None) => return Ok(None),
     };
     Ok(Some(serde_json::json!({
         "step": step,
-        "to": handing.as_ref().map(|handing| &handing.to).or(granted.as_ref().map(|(_, to)| to)),
-        "said": handing.as_ref().and_then(|handing| handing.said.as_ref()),
+        "to": transfer.as_ref().map(|transfer| &transfer.to).or(granted.as_ref().map(|(_, to)| to)),
+        "said": transfer.as_ref().and_then(|transfer| transfer.said.as_ref()),
     })))
 }
 

@@ -1,9 +1,9 @@
-//! What a server asks of programs: `robots.txt` (RFC 9309).
+//! Parses `robots.txt` (RFC 9309).
 
-/// As many rules as are read.
+/// Limit on the rules that are read.
 const MAX_ROBOTS_RULES: usize = 10_000;
 
-/// The rules of a server. Without any, everything may be asked for.
+/// The rules of a server. Without any, everything is allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RobotsTxt {
     groups: Vec<RobotsGroup>,
@@ -11,7 +11,7 @@ pub struct RobotsTxt {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct RobotsGroup {
-    /// Whom it is for, in lower case.
+    /// The user agents that it applies to, in lower case.
     agents: Vec<String>,
     rules: Vec<RobotsRule>,
 }
@@ -23,7 +23,7 @@ struct RobotsRule {
 }
 
 impl RobotsTxt {
-    /// Reads a file. What is not understood is passed over.
+    /// Parses a file. Unknown lines are ignored.
     pub fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -57,8 +57,8 @@ impl RobotsTxt {
         Self { groups }
     }
 
-    /// Whether a program of this name may ask for a path: by the longest rule that fits, of two as
-    /// long the one that allows.
+    /// Whether a user agent may request a path: the longest matching rule decides; of two of the
+    /// same length, the one that allows.
     pub fn allows(&self, agent: &str, path: &str) -> bool {
         let agent = agent.to_ascii_lowercase();
         let mut own = self.groups.iter().filter(|group| group.agents.contains(&agent)).peekable();
@@ -70,8 +70,8 @@ impl RobotsTxt {
     }
 }
 
-/// Whether a pattern fits the beginning of a path; `*` is anything, `$` at its end the end. In time
-/// that grows with the product of both lengths, at most.
+/// Whether a pattern matches the beginning of a path; `*` matches anything, a final `$` the end.
+/// Takes time proportional to the product of both lengths at most.
 fn pattern_matches(pattern: &str, path: &str) -> bool {
     let (pattern, whole) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),

@@ -169,6 +169,6 @@ fn free_journal_path(data: &Path) -> Result<PathBuf, ArchiveError> {
 pub(crate) fn is_damaged_journal(error: &ArchiveError) -> bool {
     matches!(
         error,
-        ArchiveError::Keep(StorageError::DamagedJournal { .. } | StorageError::JournalBehind { .. })
+        ArchiveError::Storage(StorageError::DamagedJournal { .. } | StorageError::JournalBehind { .. })
     )
 }

@@ -1,6 +1,6 @@
-//! Whether the targets of items answer: `ibi archive links check`. Politely: one request at a time
-//! to a server, with a pause between two, HEAD before GET, and as its `robots.txt` asks. What was
-//! checked is noted as it is done, so that an interrupted check is resumed.
+//! Checks the target URLs of items: `ibi archive links check`. Sends one request at a time to a
+//! server, with a pause between two, HEAD before GET, and respects its `robots.txt`. Results are
+//! saved as they arrive, so an interrupted check resumes.
 
 mod progress;
 
@@ -16,42 +16,42 @@ use tokio::time::sleep;
 
 use crate::ArchiveError;
 use crate::archive::{Holdings, current_second};
-use crate::keep::State;
 use crate::robots_txt::RobotsTxt;
+use crate::store::State;
 use crate::target_url::TargetUrl;
 use ibi_mint::clock::SystemClock;
 
 pub use progress::TargetCheckProgress;
 
-/// What the check calls itself, to servers and in their `robots.txt`.
+/// The user agent of the check, also in `robots.txt`.
 pub const CHECKER_NAME: &str = "ibi-links-check";
 
-/// Servers that are asked at a time.
+/// Limit on servers checked at a time.
 const MAX_CONCURRENT_SERVERS: usize = 4;
 
-/// Bytes of a page that are read, and of a `robots.txt` (RFC 9309 2.5 wants 500 KiB at least).
+/// Limits on the bytes read of a page and of a `robots.txt` (RFC 9309 2.5: at least 500 KiB).
 const MAX_TARGET_PAGE_BYTES: usize = 1 << 10;
 const MAX_ROBOTS_BYTES: usize = 512 << 10;
 
-/// Items that are listed at a time.
+/// Items listed at a time.
 const TARGET_PAGE_ITEMS: usize = 1000;
 
-/// What became of a target.
+/// The result for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetOutcome {
-    /// It answers.
+    /// It responds with success.
     Ok,
-    /// It answers, and leads elsewhere.
+    /// It redirects permanently.
     Moved,
-    /// It does not answer, or with an error.
+    /// No response, or an error.
     Failed,
-    /// It was not asked, or asked to be left alone.
+    /// Not requested, or disallowed by `robots.txt`.
     Skipped,
 }
 
 impl TargetOutcome {
-    /// As it is written.
+    /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             TargetOutcome::Ok => "ok",
@@ -62,41 +62,40 @@ impl TargetOutcome {
     }
 }
 
-/// A target that was checked.
+/// A checked target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedTarget {
     /// The item, by its primary label.
     pub item: String,
     /// Its target URL.
     pub url: String,
-    /// What became of it.
+    /// The result.
     pub outcome: TargetOutcome,
-    /// The status of the last answer.
+    /// The status of the last response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Why it failed or was skipped, or where it leads now.
+    /// Why it failed or was skipped, or its new location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// When.
     pub time: String,
 }
 
-/// How to check.
+/// Options of a check.
 #[derive(Debug, Clone)]
 pub struct TargetCheckOptions {
-    /// Between two requests to one server.
+    /// The pause between two requests to one server.
     pub pause: Duration,
-    /// How long an answer is waited for.
+    /// The response timeout.
     pub timeout: Duration,
-    /// Also ask private and loopback addresses.
+    /// Also contact private and loopback addresses.
     pub allow_private: bool,
 }
 
-/// An item and where it leads.
+/// An item and its target URL.
 type ItemTarget = (String, TargetUrl);
 
-/// The targets of all items that were not removed, by server, without those that were checked
-/// already.
+/// The unchecked targets of all items that were not removed, by server.
 fn unchecked_targets(
     holdings: &Holdings,
     progress: &TargetCheckProgress,
@@ -117,7 +116,7 @@ fn unchecked_targets(
     }
 }
 
-/// Checks the targets of all items, and tells of each when it is noted. Says whether all were
+/// Checks the targets of all items, and reports each when it is saved. Returns whether all were
 /// checked.
 pub async fn check_targets(
     holdings: &Holdings,

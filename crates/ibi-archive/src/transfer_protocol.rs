@@ -229,8 +229,7 @@ pub enum TransferStep {
     None,
 }
 
-/// Whether what a taker is told is what the giver, asked by itself, says: `granted` if that is what
-/// it is told.
+/// Whether the giver's own status confirms the message. `granted`: the message is a grant.
 pub fn giver_confirms(
     granted: bool,
     terms: &TransferTerms,

@@ -7,19 +7,19 @@ use crate::archive::{HeldItem, Holdings};
 use crate::dublin_core::{DublinCore, Element};
 use crate::item::ItemDescription;
 
-/// Warnings that are told of one item.
+/// Limit on warnings per item.
 const MAX_ITEM_WARNINGS: usize = 20;
 
 impl Holdings {
-    /// What is doubtful in an item: nothing that it is refused for.
+    /// The warnings about an item. None of them rejects it.
     pub fn warnings(&self, holding: &HeldItem) -> Result<Vec<String>, ArchiveError> {
         self.load_long_metadata(holding)?;
         let ItemDescription { translation_of, next_edition_of, .. } = &holding.item;
         self.warnings_of(&holding.metadata, [translation_of.as_deref(), next_edition_of.as_deref()])
     }
 
-    /// The same of what is said of an item: its metadata, and what it is a translation and the next
-    /// edition of.
+    /// The warnings about metadata and links: what the item is a translation and the next edition
+    /// of.
     pub fn warnings_of(
         &self,
         metadata: &DublinCore,
@@ -47,8 +47,7 @@ fn date_warning(text: &str) -> String {
     format!("`{}` is not a date: use 2009, 2009-02 or 2009-02-16", shown.escape_debug())
 }
 
-/// Whether a text is a date, or a time, as the W3C's note has it, or two of them with a `/`
-/// between.
+/// Whether a text is a date or a time by the W3C's note, or two of them with a `/` between.
 fn is_date(text: &str) -> bool {
     match text.trim().split_once('/') {
         Some((from, to)) => is_one_date(from) && is_one_date(to),

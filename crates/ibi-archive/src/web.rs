@@ -5,7 +5,6 @@
 //! for programs.
 
 mod api;
-mod errors;
 mod failure;
 mod file;
 mod item_routes;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ibi_id::{Instant, NotUnique};
 use ibi_store::MarkStorageError;
 
-/// A refused request. No label was given out; unless the variant says otherwise, none was consumed.
+/// A refused request. No label was issued; unless the variant says otherwise, none was consumed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum MintError {

@@ -12,10 +12,10 @@ use crate::clock_limits::ClockLimits;
 use crate::grants::{MintGrant, MintProgress, MintRequest};
 use crate::waiting_room::{WaitingRoom, WaitingRoomError};
 
-/// How many may wait at once.
+/// Maximum number of waiting callers.
 const MAX_WAITING_REQUESTS: usize = 4096;
 
-/// Gives out labels under the prefixes of one subsystem. Any number of threads may ask at once.
+/// Issues labels under the prefixes of one subsystem, for any number of threads.
 #[derive(Debug)]
 pub struct Minter<M = FileMarkStorage, C = SystemClock> {
     subsystem: Subsystem,
@@ -62,7 +62,7 @@ impl<M: MarkStorage, C: MintClock> Minter<M, C> {
         Ok(MintBatch { prefixes: self.prefixes.clone(), dates: grant.dates })
     }
 
-    /// Whether such a request would be granted now. Nothing is given out.
+    /// Whether such a request would be granted now. Issues nothing.
     pub fn check(&self, request: &MintRequest) -> Result<(), MintError> {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.read();
@@ -70,7 +70,7 @@ impl<M: MarkStorage, C: MintClock> Minter<M, C> {
         MintProgress::new(self.subsystem.edition, marks.mark(), now.wall).grant(request).map(drop)
     }
 
-    /// Who mints here.
+    /// The subsystem of this minter.
     pub fn subsystem(&self) -> &Subsystem {
         &self.subsystem
     }
@@ -188,6 +188,6 @@ pub struct MintedLabels {
     pub rep: Option<String>,
     /// The opaque form.
     pub ibip: Option<String>,
-    /// What both tell.
+    /// The instant of both labels.
     pub instant: Instant,
 }

@@ -20,7 +20,7 @@ use crate::{MintError, MinterHalt};
 /// minted.
 const MAX_PREFIX_BYTES: usize = MAX_LABEL_BYTES - "/9999/12.31.23.59.59.999999999".len();
 
-/// What a subsystem is started from.
+/// The configuration of a new subsystem.
 #[derive(Debug, Clone)]
 pub struct MinterConfig<'a> {
     /// A host name and port, for the form `rep`.
@@ -29,11 +29,11 @@ pub struct MinterConfig<'a> {
     pub ip: Option<(IpAddr, Option<NonZeroU16>)>,
     /// The edition of the standard to follow.
     pub edition: DistributorEdition,
-    /// Also a host or an address that is not unique in the world.
+    /// Accept a host or an address that is not globally unique.
     pub allow_private: bool,
 }
 
-/// Starts a subsystem in a data folder: once, by name. `random` becomes the name of its state.
+/// Creates the minter of a data folder, once. `random` becomes the name of its state.
 pub fn init(
     folder: &Path,
     from: &MinterConfig<'_>,
@@ -50,7 +50,7 @@ pub fn init(
     Ok(subsystem)
 }
 
-/// Who would mint.
+/// The subsystem of a configuration.
 pub fn subsystem(from: &MinterConfig<'_>, random: [u8; 16]) -> Result<Subsystem, MintError> {
     if from.host.is_none() && from.ip.is_none() {
         return Err(MintError::NoPrefix);
@@ -84,8 +84,7 @@ pub fn read_state(folder: &Path) -> Result<MarkFileState, MintError> {
     Ok(FileMarkStorage::read_current(folder)?)
 }
 
-/// What other users of the machine put where claims of a data folder's prefixes are to lie. It is
-/// passed over.
+/// Files of other users at the paths of a data folder's prefix claims. They are ignored.
 pub fn foreign_claims(folder: &Path) -> Result<Vec<PathBuf>, MintError> {
     Ok(ibi_store::foreign_lock_files(&FileMarkStorage::read_current(folder)?.subsystem, folder))
 }
@@ -140,11 +139,11 @@ fn trusted_mark(
 /// What a recovery did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MintRecovery {
-    /// The clock that the operator stands for.
+    /// The time that the operator confirmed.
     pub now: Instant,
-    /// Labels are given out after this instant: `now`, or the end of labels that are used already.
+    /// Labels are issued after this instant: `now`, or the end of the labels already used.
     pub last: Instant,
-    /// How many runs of labels lie ahead and will be passed over.
+    /// Number of used runs ahead of the clock, which will be skipped.
     pub ahead: usize,
 }
 

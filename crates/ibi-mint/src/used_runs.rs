@@ -1,4 +1,4 @@
-//! The dates that were given out, as runs. Needed when some are ahead of the clock.
+//! Issued dates, as runs. Needed when some are ahead of the clock.
 //!
 //! A clock that was in the future leaves labels there. Once it is correct again, `recover`
 //! continues from the current time, and those labels are skipped when their time comes. A maximum
@@ -11,13 +11,13 @@ use ibi_store::IssuedRange;
 
 use crate::clock::duration_between;
 
-/// Dates no further apart than this form one run; the dates between them are given up.
+/// Dates no further apart than this form one run; the dates between them are not used.
 const MAX_RUN_GAP: Duration = Duration::from_secs(60);
 /// The most runs. Beyond that, the two closest behind the clock are merged or, if there are none,
 /// the two closest ahead of it. The dates between them are never used: a small loss, and no danger.
 const MAX_USED_RUNS: usize = 32;
 
-/// The next run that ends after `last`: where it begins, dates have to pass over it.
+/// The next run that ends after `last`: dates skip it where it begins.
 pub(crate) fn next_run_after(used: &[IssuedRange], last: Instant) -> Option<IssuedRange> {
     used.iter().copied().find(|run| run.last > last)
 }

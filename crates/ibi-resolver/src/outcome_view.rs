@@ -128,8 +128,8 @@ impl ClaimEvidence {
 
 impl OutcomeView {
     /// Describes an outcome in a language.
-    pub fn new(outcome: &ResolutionOutcome, tongue: UiLanguage) -> Self {
-        let words = words(tongue);
+    pub fn new(outcome: &ResolutionOutcome, language: UiLanguage) -> Self {
+        let words = words(language);
         let told = |name: &str, title, detail: &str| Self {
             kind: format!("urn:ibi:problem:{name}"),
             title,
@@ -238,8 +238,8 @@ impl OutcomeView {
     }
 
     /// As plain text: the outcome and the alternatives.
-    pub fn to_text(&self, tongue: UiLanguage) -> String {
-        let words = words(tongue);
+    pub fn to_text(&self, language: UiLanguage) -> String {
+        let words = words(language);
         let mut text = format!("{}: {}\n", self.title, self.detail);
         if let Some(item) = &self.item {
             text.push_str(&format!("{}: {item}\n", words.item));

@@ -271,7 +271,7 @@ pub enum StorageError {
         "line {} of {} differs from this Archive: the backup is of another Archive, or of a diverged history of this one. \
          Give another backup", .line + 1, .path.display()
     )]
-    OtherCourse {
+    DivergedBackup {
         /// The journal of the backup.
         path: PathBuf,
         /// The number of the line.

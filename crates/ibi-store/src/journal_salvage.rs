@@ -181,7 +181,7 @@ impl JournalSalvagePlan {
             }
             match &our_line {
                 Some((ours, _, our_bytes)) if *ours == number && *our_bytes != bytes => {
-                    return Err(StorageError::OtherCourse { path: backup.to_owned(), line: number });
+                    return Err(StorageError::DivergedBackup { path: backup.to_owned(), line: number });
                 }
                 _ if self.is_unrecovered(number) => {
                     self.found.insert(number, (JournalLineSource::Backup, bytes));

@@ -4,9 +4,9 @@ use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use ibi_archive::ArchiveError;
-use ibi_archive::keep::StorageError;
 use ibi_archive::replication::ReplicationError;
 use ibi_archive::replication::peer::PeerError;
+use ibi_archive::store::StorageError;
 use ibi_http::token_store::TokenStoreError;
 use ibi_id::ParseError;
 use ibi_mint::MintError;
@@ -169,11 +169,11 @@ fn archive_exit_status(error: &ArchiveError) -> u8 {
         | ArchiveError::Lost { .. }
         | ArchiveError::DamagedObject { .. }
         | ArchiveError::Stopped => 3,
-        ArchiveError::Keep(
+        ArchiveError::Storage(
             StorageError::Occupied { .. } | StorageError::NewerFormat { .. } | StorageError::Full { .. },
         ) => 4,
-        ArchiveError::Keep(_) => 3,
-        ArchiveError::Together(error) => archive_exit_status(error),
+        ArchiveError::Storage(_) => 3,
+        ArchiveError::Batch(error) => archive_exit_status(error),
         _ => 4,
     }
 }

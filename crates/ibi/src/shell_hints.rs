@@ -41,7 +41,7 @@ pub(crate) fn archive_hint(error: &ArchiveError) -> Option<String> {
             return Some(format!("to remove this copy, run `ibi archive drop {label}`"));
         }
         ArchiveError::Mint(error) => return mint_hint(error).map(str::to_owned),
-        ArchiveError::Together(error) => return archive_hint(error),
+        ArchiveError::Batch(error) => return archive_hint(error),
         _ => return None,
     };
     Some(fixed.to_owned())

@@ -1,5 +1,5 @@
-//! What an Archive is: the file `archive` in the data folder. The labels of its service are fixed
-//! when it is started; how it names itself and its software to resolvers can be changed.
+//! The settings of an Archive: the file `archive` in the data folder. The labels of its service are
+//! fixed when it is created; the label for resolvers and that of its software can be changed.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::ArchiveError;
 use crate::archive::{Archive, Holdings};
 use crate::item::ItemLabels;
 
-/// What an Archive is.
+/// The settings of an Archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArchiveSettings {
     /// The labels of the Archive service, itself an item that is not transferable.
@@ -25,12 +25,11 @@ pub struct ArchiveSettings {
     /// The label of the software that it runs (`ibi.platformsoftware`, clause 3.4), if that has
     /// one.
     pub platform_software: Option<String>,
-    /// What is told of whoever works on the folder, in histories and tombstones; without,
-    /// `operator`.
+    /// The operator's name in histories and tombstones; default `operator`.
     pub operator_name: Option<String>,
 }
 
-/// What is to be set anew; what is left out stays.
+/// A change of settings; omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArchiveSettingsChange {
     /// The label to be registered with.
@@ -78,13 +77,12 @@ impl ArchiveSettings {
         settings::write(data, &lines)
     }
 
-    /// The label that resolvers are told: the one that the Archive is registered with.
+    /// The label for resolvers: the one that the Archive is registered with.
     pub fn announced_label(&self) -> &str {
         self.registered_label.as_deref().unwrap_or_else(|| self.service.primary())
     }
 
-    /// The labels of the service as resolvers are told them: the one that it is registered with is
-    /// among them.
+    /// The labels of the service for resolvers, including the one that it is registered with.
     pub(crate) fn announced_labels(&self) -> ItemLabels {
         let mut labels = self.service.clone();
         if let Some(registered) = &self.registered_label
@@ -114,7 +112,7 @@ impl Holdings {
 }
 
 impl Archive {
-    /// Changes how the Archive names itself and its software.
+    /// Changes the settings.
     pub fn change_settings(
         &mut self,
         change: ArchiveSettingsChange,
@@ -150,10 +148,10 @@ impl Archive {
     }
 }
 
-/// Bytes of the operator's name.
+/// Limit on the bytes of the operator's name.
 const MAX_OPERATOR_NAME_BYTES: usize = 200;
 
-/// Whether an operator may be called so; empty: without a name.
+/// Whether an operator's name is valid; empty for none.
 pub fn check_operator_name(name: &str) -> Result<(), ArchiveError> {
     if name.len() > MAX_OPERATOR_NAME_BYTES || name.chars().any(char::is_control) || name.trim() != name {
         return Err(ArchiveError::Value(format!(

@@ -1,15 +1,14 @@
-//! Whether there is room for a copy of an Archive, and for what is kept free of the disk, before
-//! anything is copied.
+//! Checks the free disk space, including the reserve, before an Archive is copied.
 
 use std::fs::{self, Metadata};
 use std::path::Path;
 
 use crate::ArchiveError;
 
-/// The unit in which filesystems give room, in bytes.
+/// The allocation unit of filesystems, in bytes.
 const FILESYSTEM_BLOCK_BYTES: u64 = 4 << 10;
 
-/// What is copied beside the tree.
+/// Files copied in addition to the tree.
 const COPIED_STATE_FILES: [&str; 9] = [
     "archive",
     "journal",
@@ -22,15 +21,15 @@ const COPIED_STATE_FILES: [&str; 9] = [
     "service/trusted-givers",
 ];
 
-/// How much of the disk the index takes that is made anew, for each byte of the journal.
+/// Estimated bytes of a rebuilt index for each byte of the journal.
 const INDEX_BYTES_PER_JOURNAL_BYTE: u64 = 2;
 
-/// Refuses to begin a backup for which the disk has no room.
+/// Fails if the disk has no space for a backup.
 pub(super) fn check_backup(data: &Path, out: &Path) -> Result<(), ArchiveError> {
     check_space(out, missing_bytes(data, out)?)
 }
 
-/// The same of a restoration, which makes the index, too.
+/// Fails if the disk has no space for a restored Archive and its index.
 pub(super) fn check_restoration(from: &Path, data: &Path) -> Result<(), ArchiveError> {
     let journal = fs::metadata(from.join("journal")).map_or(0, |file| file.len());
     check_space(data, missing_bytes(from, data)? + INDEX_BYTES_PER_JOURNAL_BYTE * journal)
@@ -42,8 +41,8 @@ fn check_space(to: &Path, bytes: u64) -> Result<(), ArchiveError> {
     Ok(ibi_store::check_disk_space(there, bytes)?)
 }
 
-/// The room for what a copy lacks. Files beside the tree are written anew, each before the old one
-/// goes.
+/// The space for what a copy lacks. Files outside the tree are replaced: the new one is written
+/// before the old one is removed.
 fn missing_bytes(from: &Path, to: &Path) -> Result<u64, ArchiveError> {
     let others = COPIED_STATE_FILES.iter().filter_map(|name| fs::metadata(from.join(name)).ok());
     let others: u64 = others.map(|file| allocated_bytes(&file)).sum();
@@ -54,7 +53,7 @@ fn missing_bytes_below(from: &Path, to: &Path) -> Result<u64, ArchiveError> {
     let mut bytes = if to.exists() { 0 } else { FILESYSTEM_BLOCK_BYTES };
     for entry in fs::read_dir(from).map_err(ArchiveError::io("read", from))? {
         let entry = entry.map_err(ArchiveError::io("read", from))?;
-        // Gone meanwhile, or not readable: whoever copies it tells of that.
+        // Removed meanwhile, or unreadable: copying it reports that.
         let Ok(found) = entry.metadata() else { continue };
         let there = to.join(entry.file_name());
         if found.is_dir() {

@@ -1,21 +1,20 @@
-//! Dates of creation and update that an item has from elsewhere, recorded as they are told (clause
-//! 2.2).
+//! Dates of creation and update from another Archive, recorded as given (clause 2.2).
 
 use ibi_id::Instant;
 
 use crate::ArchiveError;
 use crate::deposit::DepositRequest;
 
-/// Dates that a draft tells; empty where it tells none.
+/// The dates of a draft; empty where it has none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DepositDates {
     pub(crate) created: String,
     pub(crate) updated: String,
-    /// When the metadata were last updated, if they have a clock of their own.
+    /// When the metadata were last updated, if recorded separately.
     pub(crate) metadata_updated: Option<String>,
 }
 
-/// The dates that a draft tells, checked, in whole seconds.
+/// The dates of a draft, checked, in whole seconds.
 pub(crate) fn parse_deposit_dates(
     draft: &DepositRequest,
     now: Instant,

@@ -1,5 +1,4 @@
-//! The labels of a deposit: minted now, minted here earlier, or brought from elsewhere (clause
-//! 2.1).
+//! The labels of a deposit: minted now, minted here earlier, or from another Archive (clause 2.1).
 
 use ibi_id::{Form, Label, ibip, repository};
 use ibi_store::journal::State;
@@ -12,7 +11,7 @@ use ibi_mint::MintError;
 use ibi_mint::clock::SystemClock;
 use ibi_mint::{ClockLimits, Minter, Subsystem};
 
-/// How often a minter that another process holds is asked for, and how long to wait in between.
+/// Retries while another process holds the minter, and the delay between them.
 const MAX_MINTER_ATTEMPTS: u32 = 50;
 const MINTER_RETRY_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -38,7 +37,7 @@ impl Archive {
         self.minter.as_ref().ok_or(ArchiveError::Stopped)
     }
 
-    /// Whether labels could be minted now. Nobody is waited for, and nothing is given out.
+    /// Whether labels could be minted now. Does not wait, and issues nothing.
     #[cfg(feature = "web")]
     pub(crate) fn check_minting(&mut self) -> Result<(), ArchiveError> {
         if self.minter.is_none() {
@@ -50,8 +49,8 @@ impl Archive {
         Ok(minter.check(&crate::deposit::mint_request(&data, minter, 1)?)?)
     }
 
-    /// The labels that a draft brings, and what the item is here by them; no labels if they are to
-    /// be minted.
+    /// The existing labels of a draft, and the resulting state of the item; no labels if they are
+    /// to be minted.
     pub(crate) fn given_labels(
         &self,
         draft: &DepositRequest,
@@ -76,8 +75,8 @@ impl Archive {
         }
     }
 
-    /// The labels that metadata bring: minted here and not used yet, or from elsewhere, as those of
-    /// items (clause 2.2).
+    /// The existing labels of metadata: minted here and not used yet, or from another Archive, as
+    /// for items (clause 2.2).
     pub(crate) fn given_metadata_labels(&self, draft: &DepositRequest) -> Result<ItemLabels, ArchiveError> {
         if draft.metadata_labels.is_empty() {
             return Ok(ItemLabels::default());
@@ -87,7 +86,7 @@ impl Archive {
     }
 }
 
-/// Labels that are brought along, at most one a form; and whether they were minted here.
+/// Existing labels, at most one per form; and whether they were minted here.
 pub(crate) fn parse_supplied_labels(
     minter: &ibi_mint::MarkFileState,
     texts: &[String],
@@ -122,7 +121,7 @@ pub(crate) fn parse_supplied_labels(
     Ok((labels, minted_here.is_some()))
 }
 
-/// What lies ahead under a prefix of this minter is given out in its time, to something else.
+/// A future date under a prefix of this minter will be issued for something else.
 pub(crate) fn check_not_future<'a>(
     minter: &'a ibi_mint::MarkFileState,
     text: &str,

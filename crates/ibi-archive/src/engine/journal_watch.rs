@@ -61,7 +61,7 @@ impl JournalDamageFlag {
     /// Sets the flag if the Archive failed to open because of journal damage.
     pub(super) fn note_failure(&self, error: &ArchiveError) {
         let error = match error {
-            ArchiveError::Together(error) => error,
+            ArchiveError::Batch(error) => error,
             error => error,
         };
         if is_damaged_journal(error) {

@@ -51,29 +51,29 @@ impl ServiceWriteBlocker {
     /// The blocker that an error stands for.
     pub(crate) fn from_archive_error(error: &ArchiveError) -> Self {
         match error {
-            ArchiveError::Together(error) => Self::from_archive_error(error),
+            ArchiveError::Batch(error) => Self::from_archive_error(error),
             ArchiveError::Held { .. } => Self::Locked,
             ArchiveError::Mint(_) => Self::MintRefused,
-            ArchiveError::Keep(StorageError::Full { .. } | StorageError::NoRoom { .. }) => Self::DiskFull,
-            ArchiveError::Keep(StorageError::DamagedJournal { .. } | StorageError::JournalBehind { .. }) => {
-                Self::DamagedJournal
-            }
-            ArchiveError::Keep(error @ StorageError::Index(_)) => match error.index_write_failure() {
+            ArchiveError::Storage(StorageError::Full { .. } | StorageError::NoRoom { .. }) => Self::DiskFull,
+            ArchiveError::Storage(
+                StorageError::DamagedJournal { .. } | StorageError::JournalBehind { .. },
+            ) => Self::DamagedJournal,
+            ArchiveError::Storage(error @ StorageError::Index(_)) => match error.index_write_failure() {
                 Some(IndexWriteFailure::Locked) => Self::Locked,
                 Some(IndexWriteFailure::Full) => Self::DiskFull,
                 Some(IndexWriteFailure::ReadOnly) => Self::ReadOnly,
                 None => Self::Failed,
             },
             ArchiveError::Io { error, .. }
-            | ArchiveError::Keep(StorageError::Io { error, .. } | StorageError::NotDurable { error, .. }) => {
-                match error.kind() {
-                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::DiskFull,
-                    std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied => {
-                        Self::ReadOnly
-                    }
-                    _ => Self::Failed,
+            | ArchiveError::Storage(
+                StorageError::Io { error, .. } | StorageError::NotDurable { error, .. },
+            ) => match error.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::DiskFull,
+                std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied => {
+                    Self::ReadOnly
                 }
-            }
+                _ => Self::Failed,
+            },
             _ => Self::Failed,
         }
     }

@@ -15,13 +15,13 @@ use crate::import::{LateMetadata, TreeMetadata, TreeRepository};
 use crate::item::LabelKey;
 use crate::plain_tree::STAMP_FILE;
 
-/// The longest record that is read.
+/// Limit on the bytes of a record.
 const MAX_SURVEYED_RECORD_BYTES: u64 = 4 << 20;
-/// Notes that are kept; more are counted.
+/// Limit on notes; more are counted.
 const MAX_SURVEY_NOTES: usize = 100_000;
-/// Places with a `doc` that are kept, to say where the tree begins.
+/// Limit on recorded folders with a `doc`, which show where the tree begins.
 const MAX_DOC_PLACES: usize = 100;
-/// Names of a repository that are told of beside `doc`.
+/// Limit on reported names beside `doc` in a repository.
 const MAX_LEFT_OUT_NAMES: usize = 20;
 
 /// What a tree holds.
@@ -33,9 +33,9 @@ pub struct TreeSurvey {
     pub late: Vec<LateMetadata>,
     /// Where the tree begins, if what was given lies within it and holds no repository by itself.
     pub begins_at: Option<PathBuf>,
-    /// What is none, or cannot be read.
+    /// What is not a repository, or cannot be read.
     pub notes: Vec<SurveyNote>,
-    /// Notes that were not kept.
+    /// Number of notes over the limit.
     pub more_notes: u64,
     /// Files that lie outside of repositories.
     pub stray_files: u64,
@@ -43,14 +43,14 @@ pub struct TreeSurvey {
     places_with_doc: Vec<String>,
 }
 
-/// Something that was found and is not brought in.
+/// Something that is not imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SurveyNote {
-    /// Where, from the beginning of the tree.
+    /// Its path in the tree.
     pub place: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
-    /// Whether it should have been: else it is only passed over.
+    /// Whether this is an error; otherwise it is only skipped.
     pub refused: bool,
 }
 
@@ -70,7 +70,7 @@ enum FoundRecord {
     Read(MetadataRecord),
 }
 
-/// Looks through a tree. `progress` is told of each repository that is found.
+/// Surveys a tree. Calls `progress` for each repository found.
 pub fn survey(root: &Path, progress: &dyn Fn()) -> Result<TreeSurvey, ArchiveError> {
     let mut survey = TreeSurvey::default();
     let mut found = Vec::new();
@@ -199,7 +199,7 @@ impl TreeSurvey {
         found.push(FoundRepository { label: place, folder, left_out, record });
     }
 
-    /// Says which repositories are metadata of which.
+    /// Matches metadata repositories with their items.
     fn attach_metadata(&mut self, found: Vec<FoundRepository>) {
         let canonical = |label: &str| LabelKey::parse(label).map(|label| label.canonical).unwrap_or_default();
         let mut items: HashMap<String, Vec<usize>> = HashMap::new();

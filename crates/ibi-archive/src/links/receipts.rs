@@ -30,7 +30,7 @@ impl LinkReceipts {
             Ok(key) => {
                 receipts.key.get_or_init(|| key);
             }
-            Err(ArchiveError::Keep(error)) if error.is_unwritable() => {
+            Err(ArchiveError::Storage(error)) if error.is_unwritable() => {
                 tracing::error!(%error, "cannot create the key of receipts; retried on the next use");
             }
             Err(error) => return Err(error),

@@ -1,5 +1,4 @@
-//! Items that were deposited here, as far as the tree and the minter show: what a lost line told of
-//! them.
+//! Detects items that were deposited here from the tree and the minter, in place of a lost line.
 
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use crate::deposit::has_own_prefix;
 use crate::object::StoredObject;
 use ibi_mint::Subsystem;
 
-/// What tells a deposit of this Archive from objects that others made.
+/// Distinguishes deposits of this Archive from other objects.
 #[derive(Debug)]
 pub(crate) struct OwnDeposits {
     address: String,

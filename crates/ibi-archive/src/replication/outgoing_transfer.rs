@@ -102,7 +102,7 @@ impl OutgoingTransfer {
                 (fresh, None)
             }
         };
-        let handing = Self {
+        let transfer = Self {
             format: TRANSFER_FILE_FORMAT,
             handover,
             item: wish.item,
@@ -118,8 +118,8 @@ impl OutgoingTransfer {
             taker,
         };
         remove_temporary_files(holdings.data());
-        handing.write(holdings.data())?;
-        Ok(handing)
+        transfer.write(holdings.data())?;
+        Ok(transfer)
     }
 
     /// Whether the taker of a granted transfer may be changed: only to the same Archive at another
@@ -173,7 +173,7 @@ impl OutgoingTransfer {
             // A transfer that is just ending may vanish; a newer format belongs to a newer program.
             let read = std::fs::read(entry.path()).ok();
             let read = read.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
-            all.extend(read.filter(|handing| handing.format == TRANSFER_FILE_FORMAT));
+            all.extend(read.filter(|transfer| transfer.format == TRANSFER_FILE_FORMAT));
         }
         all.sort_by(|a: &Self, b| a.handover.cmp(&b.handover));
         Ok(all)
@@ -181,13 +181,13 @@ impl OutgoingTransfer {
 
     /// The transfer of an item.
     pub fn for_item(data: &Path, path: &str) -> Result<Option<Self>, ArchiveError> {
-        Ok(Self::all(data)?.into_iter().find(|handing| handing.path == path))
+        Ok(Self::all(data)?.into_iter().find(|transfer| transfer.path == path))
     }
 
     /// The transfer as recorded now; `None` if it was given up or replaced.
-    fn current_version(data: &Path, handing: &Self) -> Result<Option<Self>, ArchiveError> {
+    fn current_version(data: &Path, transfer: &Self) -> Result<Option<Self>, ArchiveError> {
         let mut all = Self::all(data)?.into_iter();
-        Ok(all.find(|known| known.handover == handing.handover && !known.failed))
+        Ok(all.find(|known| known.handover == transfer.handover && !known.failed))
     }
 
     /// The status of a transfer, for a peer that knows its name.
@@ -216,15 +216,15 @@ impl OutgoingTransfer {
             Err(ArchiveError::Dropped { to, .. }) => return Ok(TransferStatus { holder: to, ..none }),
             Err(error) => return Err(error),
         };
-        let noted = Self::for_item(holdings.data(), &path)?.filter(|handing| handing.handover == handover);
-        let taker = noted.as_ref().and_then(|handing| handing.taker.clone());
+        let noted = Self::for_item(holdings.data(), &path)?.filter(|transfer| transfer.handover == handover);
+        let taker = noted.as_ref().and_then(|transfer| transfer.taker.clone());
         let granted =
             holdings.open_grant(&path)?.map(|(terms, _)| terms).filter(|terms| terms.handover == handover);
         if let Some(terms) = granted {
             return Ok(TransferStatus { step: TransferStep::Granted, terms: Some(terms), taker, ..none });
         }
-        let offered = noted.filter(|handing| !handing.failed);
-        Ok(match offered.and_then(|handing| holdings.transfer_terms(label, handing.handover).ok()) {
+        let offered = noted.filter(|transfer| !transfer.failed);
+        Ok(match offered.and_then(|transfer| holdings.transfer_terms(label, transfer.handover).ok()) {
             Some((_, terms)) => {
                 TransferStatus { step: TransferStep::Offered, terms: Some(terms), taker, ..none }
             }
@@ -234,8 +234,8 @@ impl OutgoingTransfer {
 
     /// Whether this bearer token allows fetching the item.
     pub(crate) fn pass_allows(data: &Path, path: &str, pass: &str) -> bool {
-        let handing = Self::for_item(data, path).ok().flatten();
-        handing.is_some_and(|handing| ibi_http::secret::digests_equal(&handing.pass, pass))
+        let transfer = Self::for_item(data, path).ok().flatten();
+        transfer.is_some_and(|transfer| ibi_http::secret::digests_equal(&transfer.pass, pass))
     }
 
     /// Cancels a transfer that was not granted.
@@ -246,7 +246,7 @@ impl OutgoingTransfer {
             return Err(ArchiveError::Granted { label: label.to_owned(), to });
         }
         let noted = Self::of_label(holdings, label)?;
-        if let Some(over) = noted.iter().find(|handing| handing.is_done(holdings).unwrap_or(true)) {
+        if let Some(over) = noted.iter().find(|transfer| transfer.is_done(holdings).unwrap_or(true)) {
             let what = format!("{label} was transferred to {}: no transfer to cancel", over.to);
             return Err(ArchiveError::NotHandedOver(what));
         }
@@ -264,7 +264,7 @@ impl OutgoingTransfer {
 
     /// Ends the transfer of an item, if there is one.
     pub fn forget(holdings: &Holdings, label: &str) -> Result<(), ArchiveError> {
-        Self::of_label(holdings, label)?.iter().try_for_each(|handing| handing.end(holdings.data()))
+        Self::of_label(holdings, label)?.iter().try_for_each(|transfer| transfer.end(holdings.data()))
     }
 
     fn of_label(holdings: &Holdings, label: &str) -> Result<Vec<Self>, ArchiveError> {
@@ -276,7 +276,7 @@ impl OutgoingTransfer {
             }
             Err(error) => return Err(error),
         };
-        Ok(Self::all(holdings.data())?.into_iter().filter(|handing| handing.path == path).collect())
+        Ok(Self::all(holdings.data())?.into_iter().filter(|transfer| transfer.path == path).collect())
     }
 
     fn write(&self, data: &Path) -> Result<(), ArchiveError> {

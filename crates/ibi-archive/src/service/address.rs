@@ -37,7 +37,7 @@ pub fn item_folder_path(labels: &ItemLabels) -> String {
 
 /// A file of an item, by its name in the inventory.
 pub fn item_file_path(labels: &ItemLabels, name: &str) -> String {
-    format!("/col/{}/doc/{}", labels.primary(), encode_path_bytes(&crate::keep::decode_logical_path(name)))
+    format!("/col/{}/doc/{}", labels.primary(), encode_path_bytes(&crate::store::decode_logical_path(name)))
 }
 
 /// A path below the target URL of an item: this Archive redirects from there.

@@ -514,7 +514,7 @@ fn write_upload(path: &Path, data: &Path, bytes: &mut dyn Read) -> Result<Conten
     let digests = digests::copy_and_digest(bytes, &mut file).map_err(|error| {
         match (error, file.take_space_error()) {
             (_, Some(full)) => full.into(),
-            (DigestCopyError::Read(error), _) => ArchiveError::Arriving(error),
+            (DigestCopyError::Read(error), _) => ArchiveError::UploadInterrupted(error),
             (DigestCopyError::Write(error), _) => ArchiveError::io("write", path)(error),
         }
     })?;

@@ -25,12 +25,12 @@ pub struct TargetCheckProgress {
     path: PathBuf,
     file: File,
     known: HashSet<(String, String)>,
-    /// What an interrupted check had found.
+    /// The results of an interrupted check.
     before: Vec<CheckedTarget>,
 }
 
 impl TargetCheckProgress {
-    /// Goes on with an interrupted check, or begins one. `restart`: begins one in any case.
+    /// Resumes an interrupted check, or starts one. `restart`: always starts one.
     pub fn open(data: &Path, restart: bool) -> Result<Self, ArchiveError> {
         let path = data.join("service/links-check.jsonl");
         let before = match fs::read(&path) {
@@ -39,7 +39,7 @@ impl TargetCheckProgress {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(ArchiveError::io("read", &path)(error)),
         };
-        // Written anew, so that a line that was cut off does not swallow the next.
+        // Rewritten, so that a truncated line does not merge with the next.
         let mut text = json_line(&CheckFileHeader { format: CHECK_FORMAT });
         before.iter().for_each(|checked| text.push_str(&json_line(checked)));
         ibi_store::small_file::replace(&path, text.as_bytes())?;
@@ -58,12 +58,12 @@ impl TargetCheckProgress {
         self.known.contains(&(item.to_owned(), url.to_owned()))
     }
 
-    /// Notes a target. What a power cut takes of it is checked again.
+    /// Saves a result. What a power cut loses is checked again.
     pub(super) fn append_result(&mut self, checked: &CheckedTarget) -> Result<(), ArchiveError> {
         self.file.write_all(json_line(checked).as_bytes()).map_err(ArchiveError::io("write", &self.path))
     }
 
-    /// All is checked: the next check begins anew.
+    /// Everything is checked: the next check starts from the beginning.
     pub(super) fn delete_progress_file(&self) -> Result<(), ArchiveError> {
         fs::remove_file(&self.path).map_err(ArchiveError::io("remove", &self.path))
     }

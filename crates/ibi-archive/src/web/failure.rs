@@ -17,11 +17,11 @@ pub(super) fn is_full(error: &ArchiveError) -> bool {
         |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     match error {
         ArchiveError::Io { error, .. } => is_full(error),
-        ArchiveError::Keep(StorageError::Full { .. } | StorageError::NoRoom { .. }) => true,
-        ArchiveError::Keep(StorageError::Io { error, .. } | StorageError::NotDurable { error, .. }) => {
+        ArchiveError::Storage(StorageError::Full { .. } | StorageError::NoRoom { .. }) => true,
+        ArchiveError::Storage(StorageError::Io { error, .. } | StorageError::NotDurable { error, .. }) => {
             is_full(error)
         }
-        ArchiveError::Keep(error) => error.index_write_failure() == Some(IndexWriteFailure::Full),
+        ArchiveError::Storage(error) => error.index_write_failure() == Some(IndexWriteFailure::Full),
         ArchiveError::Mint(MintError::Store(error)) => match &**error {
             MarkStorageError::Io { error, .. } | MarkStorageError::NotDurable { error, .. } => is_full(error),
             _ => false,
@@ -57,7 +57,7 @@ pub(super) fn damaged_journal() -> Problem {
 
 /// Whether another process has locked the index.
 pub(super) fn is_locked(error: &ArchiveError) -> bool {
-    matches!(error, ArchiveError::Keep(error) if error.index_write_failure() == Some(IndexWriteFailure::Locked))
+    matches!(error, ArchiveError::Storage(error) if error.index_write_failure() == Some(IndexWriteFailure::Locked))
 }
 
 /// The response when the index is locked.
@@ -92,7 +92,7 @@ pub(super) fn no_minting() -> Problem {
 /// Whether the failure is not the client's: its details are for the log only.
 pub(super) fn is_internal(error: &ArchiveError) -> bool {
     match error {
-        ArchiveError::Keep(_)
+        ArchiveError::Storage(_)
         | ArchiveError::Io { .. }
         | ArchiveError::DamagedObject { .. }
         | ArchiveError::NoArchive { .. }
@@ -101,7 +101,7 @@ pub(super) fn is_internal(error: &ArchiveError) -> bool {
         | ArchiveError::OtherPrefix { .. }
         | ArchiveError::NotAFile { .. }
         | ArchiveError::SourceChanged { .. }
-        | ArchiveError::Itself { .. }
+        | ArchiveError::OverlapsDataFolder { .. }
         | ArchiveError::NoFiles { .. }
         | ArchiveError::Bag { .. }
         | ArchiveError::Table { .. } => true,
@@ -157,7 +157,7 @@ mod tests {
             (store(MarkStorageError::Damaged { path: path() }), 500, "internal"),
         ] {
             let words = error.to_string();
-            let told = problem(&ArchiveError::Together(Arc::new(error)));
+            let told = problem(&ArchiveError::Batch(Arc::new(error)));
             let text = serde_json::to_string(&told).unwrap();
             assert_eq!(told.status().as_u16(), status, "{words}");
             assert!(text.contains(&format!("urn:ibi:problem:{kind}\"")), "{words}: {text}");

@@ -290,7 +290,7 @@ fn file_headers(file: &FileRecord, tag: &str, changed: Option<SystemTime>, publi
     }
     let shown =
         INLINE_MEDIA_TYPES.iter().chain(&["audio/", "video/"]).any(|kind| file.media.starts_with(kind));
-    let raw = crate::keep::decode_logical_path(&file.name);
+    let raw = crate::store::decode_logical_path(&file.name);
     let name = raw.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     // Names that are not UTF-8 date from ISO 8859-1 (D23).
     let name = String::from_utf8(name.to_vec())

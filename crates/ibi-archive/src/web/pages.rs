@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use ibi_http::accept::{UiLanguage, query_value};
+use ibi_http::accept::{PreferredFormat, UiLanguage, query_value};
 use ibi_http::{Problem, page};
 use ibi_id::Label;
 
@@ -23,7 +23,6 @@ use crate::item::{ItemLabels, ItemRemoval};
 use crate::service::address;
 use crate::service::answer::may_open;
 use crate::target_url::TargetUrl;
-use crate::web::errors::problem_response;
 use crate::web::large_response;
 use crate::web::site::{ArchiveSite, problem};
 
@@ -260,7 +259,7 @@ pub(super) fn metadata(
     asked: Option<&str>,
 ) -> Response {
     let words = words(language);
-    let first = asked.unwrap_or(language.tongue.name());
+    let first = asked.unwrap_or(language.ui.name());
     let mut titles = holding.metadata.of(Element::Title).map(|title| (title.value(), tag(title)));
     let (title, title_language) = match titles.find(|(_, tag)| is_in_language(tag, first)) {
         Some((title, tag)) => (Cow::from(title), tag),
@@ -295,11 +294,24 @@ pub(super) fn tombstone(
     render_page(StatusCode::GONE, &page)
 }
 
+/// A problem in the format that the client prefers: a page for people.
+pub(super) fn problem_response(headers: &HeaderMap, query: Option<&str>, problem: Problem) -> Response {
+    let mut response = match PreferredFormat::of(headers) {
+        PreferredFormat::Json => problem.into_response(),
+        PreferredFormat::Text => (problem.status(), format!("{}\n", problem.detail())).into_response(),
+        PreferredFormat::Page => error(PageLanguage::of(headers, query), &problem),
+    };
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    }
+    response
+}
+
 /// The page of an error. What has no text in Portuguese gets a general one, and the English detail.
-pub(super) fn error(language: PageLanguage, problem: &Problem) -> Response {
+fn error(language: PageLanguage, problem: &Problem) -> Response {
     let (words, status) = (words(language), problem.status());
     let title = words.error_title(status);
-    let (detail, in_english) = match (language.tongue, problem.detail_in_portuguese()) {
+    let (detail, in_english) = match (language.ui, problem.detail_in_portuguese()) {
         (UiLanguage::English, _) => (problem.detail(), None),
         (UiLanguage::Portuguese, Some(detail)) => (detail, None),
         (UiLanguage::Portuguese, None) => (words.error_detail(status), Some(problem.detail())),
@@ -331,7 +343,7 @@ pub(super) fn item_name(holding: &HeldItem, open: bool) -> (Cow<'_, str>, &str) 
 fn fallback_title(holding: &HeldItem, open: bool) -> String {
     let target = holding.item.target.as_ref().filter(|_| open);
     let target =
-        target.map(|target| String::from_utf8_lossy(&crate::keep::decode_logical_path(target)).into_owned());
+        target.map(|target| String::from_utf8_lossy(&crate::store::decode_logical_path(target)).into_owned());
     let file = target.as_deref().and_then(|target| target.rsplit('/').next());
     file.filter(|file| !file.trim().is_empty()).unwrap_or(holding.item.labels.primary()).to_owned()
 }

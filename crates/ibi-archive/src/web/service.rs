@@ -20,8 +20,8 @@ use crate::archive::Holdings;
 use crate::relations::RelationTarget;
 use crate::service::address;
 use crate::service::answer::{ServiceAnswerContext, answer_request as answer_url};
-use crate::web::errors::problem_response;
 use crate::web::item_routes::PageRequest;
+use crate::web::pages::problem_response;
 use crate::web::persistent_url;
 use crate::web::site::{ArchiveSite, problem};
 

@@ -277,7 +277,7 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
             tracing::warn!(%error, "not now");
             Problem::unavailable("the Archive is busy or has stopped minting: try again, or ask its operator")
         }
-        ArchiveError::Together(error) => problem(error),
+        ArchiveError::Batch(error) => problem(error),
         ArchiveError::Dropped { to, .. } => Problem::not_found(error.to_string()).with_new_holder(to.clone()),
         ArchiveError::Unknown { .. } | ArchiveError::Lost { .. } | ArchiveError::NoDraft => {
             Problem::not_found(error.to_string())
@@ -323,7 +323,7 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
             tracing::error!(%error, "failed");
             Problem::internal()
         }
-        ArchiveError::Arriving(_) => Problem::bad_request(error.to_string()),
+        ArchiveError::UploadInterrupted(_) => Problem::bad_request(error.to_string()),
         error => {
             let status = http::StatusCode::UNPROCESSABLE_ENTITY;
             Problem::new(status, "refused", "Rejected by Archive rules", error.to_string())

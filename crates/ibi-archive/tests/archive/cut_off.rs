@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ibi_archive::keep::State;
 use ibi_archive::rebuild::rebuild;
+use ibi_archive::store::State;
 use ibi_archive::{ArchiveError, ItemChanges};
 
 use crate::ours::{Ours, answers, deposit, titled};

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use ibi_archive::custody::TransferGiver;
-use ibi_archive::keep::State;
 use ibi_archive::rebuild::rebuild;
 use ibi_archive::replica::ReplicaComparison;
 use ibi_archive::replica::original_witness::SourceStanding;
 use ibi_archive::replica::replica_object::{ReplicaBytes, ReplicaObject};
 use ibi_archive::replication::messages::{TransferMessage, TransferReply, TransferStatus};
 use ibi_archive::replication::outgoing_transfer::OutgoingTransfer;
+use ibi_archive::store::State;
 use ibi_archive::transfer_protocol::{TakerAction, TransferDenied, TransferTerms};
 use ibi_archive::{Archive, ArchiveError, ItemChanges};
 

@@ -6,8 +6,8 @@ use std::fs;
 
 use ibi_archive::deposit::DepositSource;
 use ibi_archive::dublin_core::{DublinCore, Element};
-use ibi_archive::keep::State;
 use ibi_archive::rebuild::rebuild;
+use ibi_archive::store::State;
 use ibi_archive::{Archive, ArchiveError, Holdings, ItemChanges};
 use proptest::prelude::*;
 
@@ -247,10 +247,10 @@ impl Model {
 
 fn files_of(holdings: &Holdings, path: &str) -> Files {
     let files = holdings.files(path, "", 1000).unwrap();
-    let read = |file: &ibi_archive::keep::FileRecord| {
+    let read = |file: &ibi_archive::store::FileRecord| {
         let mut bytes = Vec::new();
         holdings.open_file(path, file).unwrap().copy_to(&mut bytes).unwrap();
-        (String::from_utf8(ibi_archive::keep::decode_logical_path(&file.name)).unwrap(), bytes)
+        (String::from_utf8(ibi_archive::store::decode_logical_path(&file.name)).unwrap(), bytes)
     };
     files.iter().map(read).collect()
 }

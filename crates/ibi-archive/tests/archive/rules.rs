@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use ibi_archive::deposit::{DepositRequest, DepositSource};
-use ibi_archive::keep::{LabelRole, State};
+use ibi_archive::store::{LabelRole, State};
 use ibi_archive::{Archive, ArchiveError, ItemChanges};
 use ibi_id::Granularity;
 use ibi_mint::clock::SystemClock;
@@ -245,7 +245,11 @@ fn names_of_any_bytes_come_out_as_they_went_in() {
     for file in archive.holdings().files(&holding.path, "", 100).unwrap() {
         let mut bytes = Vec::new();
         archive.holdings().open_file(&holding.path, &file).unwrap().copy_to(&mut bytes).unwrap();
-        assert_eq!(ibi_archive::keep::decode_logical_path(&file.name), bytes, "each file holds its own name");
+        assert_eq!(
+            ibi_archive::store::decode_logical_path(&file.name),
+            bytes,
+            "each file holds its own name"
+        );
         out.push(bytes);
     }
     out.sort();

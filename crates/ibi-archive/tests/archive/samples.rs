@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ibi_archive::keep::State;
 use ibi_archive::rebuild::rebuild;
+use ibi_archive::store::State;
 
 use crate::ours::{Ours, answers};
 

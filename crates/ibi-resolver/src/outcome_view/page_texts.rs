@@ -3,8 +3,8 @@
 use ibi_http::accept::UiLanguage;
 
 /// The texts in a language.
-pub fn words(tongue: UiLanguage) -> &'static ResolverPageTexts {
-    match tongue {
+pub fn words(language: UiLanguage) -> &'static ResolverPageTexts {
+    match language {
         UiLanguage::English => &ENGLISH,
         UiLanguage::Portuguese => &PORTUGUESE,
     }

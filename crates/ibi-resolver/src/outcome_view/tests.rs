@@ -117,8 +117,8 @@ fn clause_4_3_outcomes_are_told_to_programs_as_the_frozen_sample_has_them() {
 #[test]
 fn words_have_two_languages_and_the_rest_has_one() {
     for outcome in outcomes() {
-        let [mut english, portuguese] =
-            [UiLanguage::English, UiLanguage::Portuguese].map(|tongue| OutcomeView::new(&outcome, tongue));
+        let [mut english, portuguese] = [UiLanguage::English, UiLanguage::Portuguese]
+            .map(|language| OutcomeView::new(&outcome, language));
         assert_ne!(english.title, portuguese.title);
         english.title = portuguese.title;
         english.detail.clone_from(&portuguese.detail);

@@ -48,7 +48,7 @@ pub(super) struct ResolutionRound {
 
 /// An event in a round.
 enum RoundEvent {
-    Came(usize, AnswerBody),
+    Answered(usize, AnswerBody),
     TimeIsUp,
 }
 
@@ -105,7 +105,7 @@ impl ResolutionRound {
         let mut in_hand = false;
         while !self.waiting.is_empty() {
             match self.next().await {
-                RoundEvent::Came(at, sent) => {
+                RoundEvent::Answered(at, sent) => {
                     let minters_waiting = self.minters_waiting;
                     let offered = self.receive_answer(at, sent);
                     let changes = offered || self.minters_waiting < minters_waiting;
@@ -143,7 +143,7 @@ impl ResolutionRound {
         self.timer.as_mut().reset(self.deadline);
         while !self.waiting.is_empty() {
             match self.next().await {
-                RoundEvent::Came(at, sent) => {
+                RoundEvent::Answered(at, sent) => {
                     self.receive_answer(at, sent);
                 }
                 RoundEvent::TimeIsUp => self.give_up(),
@@ -159,7 +159,7 @@ impl ResolutionRound {
     async fn next(&mut self) -> RoundEvent {
         poll_fn(|cx| {
             if let Poll::Ready(Some((at, sent))) = self.waiting.poll_next(cx) {
-                return Poll::Ready(RoundEvent::Came(at, sent));
+                return Poll::Ready(RoundEvent::Answered(at, sent));
             }
             self.timer.as_mut().poll(cx).map(|()| RoundEvent::TimeIsUp)
         })

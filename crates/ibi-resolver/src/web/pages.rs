@@ -75,8 +75,9 @@ pub(super) async fn home(State(site): State<Arc<ResolverSite>>, request: Request
         .filter(|archive| archive.standing != RegistrationStatus::Retired)
         .cloned()
         .collect();
-    let tongue = page_language(headers, query);
-    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
+    let language = page_language(headers, query);
+    let (words, switch, keep) =
+        (words(language), other_language_query(language, query), language_query(query));
     let rows = archives
         .iter()
         .map(|archive| (archive.service.spelling(), archive.address.as_deref(), standing(words, archive)));
@@ -100,10 +101,11 @@ fn standing(words: &ResolverPageTexts, archive: &RegisteredArchive) -> &'static 
 pub(super) fn outcome(
     status: StatusCode,
     told: &OutcomeView,
-    tongue: UiLanguage,
+    language: UiLanguage,
     query: Option<&str>,
 ) -> Response {
-    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
+    let (words, switch, keep) =
+        (words(language), other_language_query(language, query), language_query(query));
     render_page(status, &OutcomePage { words, switch, keep, told, lists: told.lists(words) })
 }
 
@@ -115,19 +117,21 @@ pub(super) fn service(
     public_url: &str,
     software: &str,
 ) -> Response {
-    let tongue = page_language(headers, query);
-    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
+    let language = page_language(headers, query);
+    let (words, switch, keep) =
+        (words(language), other_language_query(language, query), language_query(query));
     render_page(StatusCode::OK, &ServicePage { words, switch, keep, service, public_url, software })
 }
 
 /// The page that explains a resolution.
 pub(super) fn explanation(
     explanation: &ResolutionExplanation,
-    tongue: UiLanguage,
+    language: UiLanguage,
     query: Option<&str>,
 ) -> Response {
-    let (words, switch, keep) = (words(tongue), other_language_query(tongue, query), language_query(query));
-    let text = explanation.to_text(tongue);
+    let (words, switch, keep) =
+        (words(language), other_language_query(language, query), language_query(query));
+    let text = explanation.to_text(language);
     render_page(StatusCode::OK, &ExplanationPage { words, switch, keep, text, explanation })
 }
 
@@ -146,11 +150,11 @@ fn language_query(query: Option<&str>) -> &'static str {
 }
 
 /// The query of the same page in the other language.
-fn other_language_query(tongue: UiLanguage, query: Option<&str>) -> String {
+fn other_language_query(language: UiLanguage, query: Option<&str>) -> String {
     let pairs = query.unwrap_or_default().split('&');
     let is_other = |pair: &&str| !pair.is_empty() && pair.split('=').next() != Some(PAGE_LANGUAGE_PAIR);
     let mut pairs: Vec<&str> = pairs.filter(is_other).collect();
-    let lang = format!("{PAGE_LANGUAGE_PAIR}={}", words(tongue).other);
+    let lang = format!("{PAGE_LANGUAGE_PAIR}={}", words(language).other);
     pairs.push(&lang);
     pairs.join("&")
 }

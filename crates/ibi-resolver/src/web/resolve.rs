@@ -88,15 +88,15 @@ pub(super) async fn get(State(site): State<Arc<ResolverSite>>, request: Request)
 /// The response to a client that exhausted its quota: 429 with the quota and the retry delay.
 fn too_many(headers: &HeaderMap, query: Option<&str>, problem: Problem) -> Response {
     count(429);
-    let tongue = pages::page_language(headers, query);
+    let language = pages::page_language(headers, query);
     let told = OutcomeView {
         kind: "urn:ibi:problem:too-many-requests".to_owned(),
-        title: words(tongue).too_many,
+        title: words(language).too_many,
         status: 429,
-        detail: words(tongue).too_many_detail.to_owned(),
+        detail: words(language).too_many_detail.to_owned(),
         ..OutcomeView::default()
     };
-    let mut response = outcome_response(headers, query, tongue, &told);
+    let mut response = outcome_response(headers, query, language, &told);
     let limited = problem.into_response();
     for name in ["retry-after", "ratelimit", "ratelimit-policy"] {
         if let Some(value) = limited.headers().get(name) {
@@ -153,8 +153,8 @@ fn redirect_foreign(site: &ResolverSite, request: &Parts) -> Option<Response> {
         return Some(redirect_to(&location, to));
     }
     count(404);
-    let tongue = pages::page_language(&request.headers, query);
-    let words = words(tongue);
+    let language = pages::page_language(&request.headers, query);
+    let words = words(language);
     let told = OutcomeView {
         kind: "urn:ibi:problem:foreign-scheme".to_owned(),
         title: words.scheme,
@@ -162,7 +162,7 @@ fn redirect_foreign(site: &ResolverSite, request: &Parts) -> Option<Response> {
         detail: format!("{} {}: {identifier}", words.scheme_detail, scheme.name()),
         ..OutcomeView::default()
     };
-    Some(outcome_response(&request.headers, query, tongue, &told))
+    Some(outcome_response(&request.headers, query, language, &told))
 }
 
 /// Whether an explanation is wanted, and the remaining query. A query that is exactly `explain` is
@@ -197,24 +197,24 @@ fn count(status: u16) {
 
 /// Not a persistent URL: 400 with the rule and the position.
 fn bad_request(headers: &HeaderMap, query: Option<&str>, unreadable: &UnreadableUrl) -> Response {
-    let tongue = pages::page_language(headers, query);
+    let language = pages::page_language(headers, query);
     let detail = match unreadable {
-        UnreadableUrl::Url(error) => error_text(error, tongue),
-        UnreadableUrl::Explain => words(tongue).bad_explain.to_owned(),
+        UnreadableUrl::Url(error) => error_text(error, language),
+        UnreadableUrl::Explain => words(language).bad_explain.to_owned(),
     };
     let told = OutcomeView {
         kind: "urn:ibi:problem:bad-request".to_owned(),
-        title: words(tongue).bad,
+        title: words(language).bad,
         status: 400,
         detail,
         ..OutcomeView::default()
     };
-    outcome_response(headers, query, tongue, &told)
+    outcome_response(headers, query, language, &told)
 }
 
 /// The violated rule and its position.
-fn error_text(error: &PersistentUrlError, tongue: UiLanguage) -> String {
-    match tongue {
+fn error_text(error: &PersistentUrlError, language: UiLanguage) -> String {
+    match language {
         UiLanguage::English => error.to_string(),
         UiLanguage::Portuguese => error.in_portuguese(),
     }
@@ -226,12 +226,12 @@ fn answer(
     resolution: &ResolutionResult,
     evidence: Vec<ClaimEvidence>,
 ) -> Response {
-    let tongue = pages::page_language(headers, query);
+    let language = pages::page_language(headers, query);
     if let Some(explanation) = &resolution.explanation {
         let mut response = match PreferredFormat::of(headers) {
             PreferredFormat::Json => axum::Json(explanation).into_response(),
-            PreferredFormat::Text => explanation.to_text(tongue).into_response(),
-            PreferredFormat::Page => pages::explanation(explanation, tongue, query),
+            PreferredFormat::Text => explanation.to_text(language).into_response(),
+            PreferredFormat::Page => pages::explanation(explanation, language, query),
         };
         forbid_caching(&mut response);
         return response;
@@ -245,8 +245,8 @@ fn answer(
     outcome_response(
         headers,
         query,
-        tongue,
-        &OutcomeView { evidence, ..OutcomeView::new(&resolution.outcome, tongue) },
+        language,
+        &OutcomeView { evidence, ..OutcomeView::new(&resolution.outcome, language) },
     )
 }
 
@@ -276,13 +276,13 @@ fn redirect_to(location: &str, to: HeaderValue) -> Response {
 fn outcome_response(
     headers: &HeaderMap,
     query: Option<&str>,
-    tongue: UiLanguage,
+    language: UiLanguage,
     told: &OutcomeView,
 ) -> Response {
     let status = StatusCode::from_u16(told.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match PreferredFormat::of(headers) {
-        PreferredFormat::Page => pages::outcome(status, told, tongue, query),
-        PreferredFormat::Text => (status, told.to_text(tongue)).into_response(),
+        PreferredFormat::Page => pages::outcome(status, told, language, query),
+        PreferredFormat::Text => (status, told.to_text(language)).into_response(),
         PreferredFormat::Json => {
             let mut response = (status, axum::Json(told)).into_response();
             let kind = HeaderValue::from_static("application/problem+json");

@@ -85,7 +85,7 @@ fn open(data: &Path) -> Result<ExclusiveArchive, CommandError> {
 
 /// Like [`open`], for commands that free disk space: on a full disk, releases the reserve first.
 fn open_to_free_room(data: &Path) -> Result<ExclusiveArchive, CommandError> {
-    ibi_archive::keep::release_if_needed(data).map_err(ArchiveError::from)?;
+    ibi_archive::store::release_if_needed(data).map_err(ArchiveError::from)?;
     open(data)
 }
 

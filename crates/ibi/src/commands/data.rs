@@ -15,7 +15,7 @@ impl DataArgs {
     /// are accessible to their owner only.
     pub(super) fn folder(&self) -> Result<PathBuf, CommandError> {
         let folder = self.folder_to_publish_from()?;
-        if let Some(owner) = ibi_archive::keep::make_new_files_private(&folder) {
+        if let Some(owner) = ibi_archive::store::make_new_files_private(&folder) {
             OWNER_WARNING.call_once(|| {
                 say(format_args!(
                     "warning: {} belongs to user {owner}, and this command runs as root: the files that it creates belong to \

@@ -29,9 +29,9 @@ const TRANSFER_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The state of a transfer after a step.
 enum TransferProgress {
     /// Continue at once.
-    Again,
+    Continue,
     /// Wait for the taker, for this reason.
-    Later(String),
+    Waiting(String),
     /// Finished.
     Done,
 }
@@ -42,43 +42,43 @@ pub async fn drive_transfers(desk: Arc<ArchiveEngine>, own: String) {
     loop {
         busy.retain(|_, task| !task.is_finished());
         let all = OutgoingTransfer::all(desk.data()).unwrap_or_default();
-        for handing in all.into_iter().filter(|handing| !handing.failed) {
+        for transfer in all.into_iter().filter(|transfer| !transfer.failed) {
             let (desk, own) = (Arc::clone(&desk), own.clone());
-            let name = handing.handover.clone();
-            busy.entry(name).or_insert_with(|| tokio::spawn(drive_transfer(desk, own, handing)));
+            let name = transfer.handover.clone();
+            busy.entry(name).or_insert_with(|| tokio::spawn(drive_transfer(desk, own, transfer)));
         }
         tokio::time::sleep(TRANSFER_POLL_INTERVAL).await;
     }
 }
 
-async fn drive_transfer(desk: Arc<ArchiveEngine>, own: String, handing: OutgoingTransfer) {
+async fn drive_transfer(desk: Arc<ArchiveEngine>, own: String, transfer: OutgoingTransfer) {
     let mut wait = FIRST_TRANSFER_RETRY_DELAY;
     loop {
         // An operator may have updated or ended it.
-        let known = OutgoingTransfer::current_version(desk.data(), &handing).ok().flatten();
-        let Some(mut handing) = known else { return };
-        let said = match run_step(&desk, &own, &handing).await {
+        let known = OutgoingTransfer::current_version(desk.data(), &transfer).ok().flatten();
+        let Some(mut transfer) = known else { return };
+        let said = match run_step(&desk, &own, &transfer).await {
             Ok(TransferProgress::Done) => return,
-            Ok(TransferProgress::Again) => {
+            Ok(TransferProgress::Continue) => {
                 wait = FIRST_TRANSFER_RETRY_DELAY;
                 None
             }
-            Ok(TransferProgress::Later(why)) => Some(why),
+            Ok(TransferProgress::Waiting(why)) => Some(why),
             Err(error) => {
-                handing.failed = error.is_final() && !was_granted(&desk, &handing);
+                transfer.failed = error.is_final() && !was_granted(&desk, &transfer);
                 Some(error.to_string())
             }
         };
-        if said != handing.said || handing.failed {
+        if said != transfer.said || transfer.failed {
             if let Some(said) = &said {
-                tracing::warn!(item = %handing.item, to = %handing.to, %said, "transfer pending");
+                tracing::warn!(item = %transfer.item, to = %transfer.to, %said, "transfer pending");
             }
-            handing.said = said;
-            if let Err(error) = save_progress(&desk, handing.clone()).await {
+            transfer.said = said;
+            if let Err(error) = save_progress(&desk, transfer.clone()).await {
                 tracing::error!(%error, "cannot save transfer progress");
             }
         }
-        if handing.said.is_some() {
+        if transfer.said.is_some() {
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(MAX_TRANSFER_RETRY_DELAY);
         }
@@ -87,14 +87,14 @@ async fn drive_transfer(desk: Arc<ArchiveEngine>, own: String, handing: Outgoing
 
 /// Saves the progress of a transfer. Changes that an operator made meanwhile are kept, including
 /// its end.
-async fn save_progress(desk: &ArchiveEngine, handing: OutgoingTransfer) -> Result<(), ArchiveError> {
+async fn save_progress(desk: &ArchiveEngine, transfer: OutgoingTransfer) -> Result<(), ArchiveError> {
     desk.with_archive(move |archive| {
         let data = archive.holdings().data();
-        match OutgoingTransfer::current_version(data, &handing)? {
+        match OutgoingTransfer::current_version(data, &transfer)? {
             Some(known) => {
                 // A failed transfer needs no token.
-                let token = known.token.clone().filter(|_| !handing.failed);
-                OutgoingTransfer { said: handing.said, failed: handing.failed, token, ..known }.write(data)
+                let token = known.token.clone().filter(|_| !transfer.failed);
+                OutgoingTransfer { said: transfer.said, failed: transfer.failed, token, ..known }.write(data)
             }
             None => Ok(()),
         }
@@ -102,27 +102,27 @@ async fn save_progress(desk: &ArchiveEngine, handing: OutgoingTransfer) -> Resul
     .await
 }
 
-fn was_granted(desk: &ArchiveEngine, handing: &OutgoingTransfer) -> bool {
+fn was_granted(desk: &ArchiveEngine, transfer: &OutgoingTransfer) -> bool {
     // In doubt, assume it was granted, so that nobody gives it up.
-    desk.read().and_then(|holdings| holdings.was_granted(&handing.handover)).unwrap_or(true)
+    desk.read().and_then(|holdings| holdings.was_granted(&transfer.handover)).unwrap_or(true)
 }
 
 /// Runs one step of a transfer from durable state.
 async fn run_step(
     desk: &Arc<ArchiveEngine>,
     own: &str,
-    handing: &OutgoingTransfer,
+    transfer: &OutgoingTransfer,
 ) -> Result<TransferProgress, ReplicationError> {
-    let OutgoingTransfer { handover, item, path, to, by, .. } = handing.clone();
+    let OutgoingTransfer { handover, item, path, to, by, .. } = transfer.clone();
     // The taker asks others about the Original, by the item's primary label.
     let item = desk.read()?.item(&path).map_or(item, |held| held.item.labels.primary().to_owned());
-    let peer = PeerArchive::new(&to, handing.token.clone())?;
+    let peer = PeerArchive::new(&to, transfer.token.clone())?;
     let message = |kind, terms: TransferTerms, history, links| TransferMessage {
         message: kind,
         terms,
         from: own.to_owned(),
         by: by.clone(),
-        pass: Some(handing.pass.clone()),
+        pass: Some(transfer.pass.clone()),
         history,
         links,
     };
@@ -146,24 +146,24 @@ async fn run_step(
                     tracing::error!(%item, %to, "ALARM: a recipient declared lost now claims the Original; \
                         contact its operator");
                 }
-                Ok(TransferProgress::Again)
+                Ok(TransferProgress::Continue)
             }
-            TransferReply::Fetching { said } => Ok(TransferProgress::Later(fetching_message(&to, said))),
+            TransferReply::Fetching { said } => Ok(TransferProgress::Waiting(fetching_message(&to, said))),
             TransferReply::Ready { .. } => {
-                Ok(TransferProgress::Later(format!("{to} does not say that it has accepted")))
+                Ok(TransferProgress::Waiting(format!("{to} does not say that it has accepted")))
             }
         };
     }
     if desk.read()?.was_acknowledged(&handover)? {
-        return finish(desk, handing).await;
+        return finish(desk, transfer).await;
     }
     if desk.read()?.was_granted(&handover)? {
         // It came back from the taker, or was declared the Original, before an acknowledgment.
-        handing.end(desk.data())?;
+        transfer.end(desk.data())?;
         return Ok(TransferProgress::Done);
     }
     if desk.read()?.is_restored() {
-        return settle_restored_transfer(desk, handing, peer).await;
+        return settle_restored_transfer(desk, transfer, peer).await;
     }
     let (_, terms) = desk.read()?.transfer_terms(&item, handover)?;
     match send_message(
@@ -178,12 +178,12 @@ async fn run_step(
             Err(PeerError::NotAnArchive { url: to, what }.into())
         }
         TransferReply::Ready { archive: taker } => {
-            let handing = handing.clone();
+            let transfer = transfer.clone();
             let granted = desk.with_archive(move |archive| {
                 // It may have been given up while the taker was asked. Granted then, nobody would
                 // go on with it.
                 let data = archive.holdings().data();
-                let Some(known) = OutgoingTransfer::current_version(data, &handing)? else { return Ok(()) };
+                let Some(known) = OutgoingTransfer::current_version(data, &transfer)? else { return Ok(()) };
                 // Durably before it is granted: only that Archive may take it.
                 OutgoingTransfer { taker, ..known }.write(data)?;
                 archive.grant(&item, &terms, &to, &by)
@@ -191,12 +191,12 @@ async fn run_step(
             match granted.await {
                 // It was changed since: it is offered again as it is now.
                 Err(ArchiveError::NoHandover { no: TransferDenied::Changed, .. }) => {
-                    Ok(TransferProgress::Again)
+                    Ok(TransferProgress::Continue)
                 }
-                granted => Ok(granted.map(|()| TransferProgress::Again)?),
+                granted => Ok(granted.map(|()| TransferProgress::Continue)?),
             }
         }
-        TransferReply::Fetching { said } => Ok(TransferProgress::Later(fetching_message(&to, said))),
+        TransferReply::Fetching { said } => Ok(TransferProgress::Waiting(fetching_message(&to, said))),
         TransferReply::Accepted => {
             let what = format!("{to} says that it has accepted what was not granted: ask its operator");
             Err(ArchiveError::Value(what).into())
@@ -207,16 +207,16 @@ async fn run_step(
 /// Settles a transfer that was offered at the time of the backup: only the taker knows its outcome.
 async fn settle_restored_transfer(
     desk: &Arc<ArchiveEngine>,
-    handing: &OutgoingTransfer,
+    transfer: &OutgoingTransfer,
     peer: PeerArchive,
 ) -> Result<TransferProgress, ReplicationError> {
-    let OutgoingTransfer { item, by, to, path, .. } = handing;
+    let OutgoingTransfer { item, by, to, path, .. } = transfer;
     let held = match peer.describe_object(item).await {
         Ok(held) => held,
         // The taker does not have it: nothing is handed over before the restored Archive is
         // confirmed.
         Err(PeerError::Unknown { given_to: None, .. }) => return Err(ArchiveError::Restored.into()),
-        Err(error) => return Ok(TransferProgress::Later(error.to_string())),
+        Err(error) => return Ok(TransferProgress::Waiting(error.to_string())),
     };
     let epoch = desk.read()?.custody_state(path)?.epoch;
     match held.state {
@@ -226,11 +226,11 @@ async fn settle_restored_transfer(
             let brought = replicate_item(desk, &source, item, by).await;
             match brought {
                 Ok((ReplicaComparison::Behind, true)) => {
-                    handing.end(desk.data())?;
+                    transfer.end(desk.data())?;
                     Ok(TransferProgress::Done)
                 }
                 Ok(_) => Err(ArchiveError::Restored.into()),
-                Err(error) => Ok(TransferProgress::Later(error.to_string())),
+                Err(error) => Ok(TransferProgress::Waiting(error.to_string())),
             }
         }
         // It had the Original and passed it on, possibly back to this Archive.
@@ -256,12 +256,12 @@ fn fetching_message(to: &str, said: Option<String>) -> String {
 /// Finishes an acknowledged transfer: drops the copy unless it is kept.
 async fn finish(
     desk: &Arc<ArchiveEngine>,
-    handing: &OutgoingTransfer,
+    transfer: &OutgoingTransfer,
 ) -> Result<TransferProgress, ReplicationError> {
     // If it came back or was removed meanwhile, it must not be dropped.
-    let is_copy = desk.read()?.custody_state(&handing.path)?.state == Some(State::Copy);
-    if !handing.keep && is_copy && taker_has_object(desk, handing).await? {
-        let OutgoingTransfer { item, by, to, .. } = handing.clone();
+    let is_copy = desk.read()?.custody_state(&transfer.path)?.state == Some(State::Copy);
+    if !transfer.keep && is_copy && taker_has_object(desk, transfer).await? {
+        let OutgoingTransfer { item, by, to, .. } = transfer.clone();
         let note = Some(format!("handed over to {to}"));
         let dropped = desk.with_archive(move |archive| archive.drop_copy(&item, &by, note)).await;
         match dropped {
@@ -269,23 +269,23 @@ async fn finish(
             Err(error) => return Err(error.into()),
         }
     }
-    handing.end(desk.data())?;
+    transfer.end(desk.data())?;
     Ok(TransferProgress::Done)
 }
 
 /// Whether the taker actually serves what it accepted: the local bytes may be the last.
 async fn taker_has_object(
     desk: &Arc<ArchiveEngine>,
-    handing: &OutgoingTransfer,
+    transfer: &OutgoingTransfer,
 ) -> Result<bool, ReplicationError> {
     let (own, here) = {
         let holdings = desk.read()?;
-        let version = holdings.item(&handing.path)?.version;
-        let inventory = holdings.custody_state(&handing.path)?.inventory.unwrap_or_default();
+        let version = holdings.item(&transfer.path)?.version;
+        let inventory = holdings.custody_state(&transfer.path)?.inventory.unwrap_or_default();
         (holdings.settings().service.clone(), (inventory, version))
     };
     let held =
-        match PeerArchive::new(&handing.to, handing.token.clone())?.describe_object(&handing.item).await {
+        match PeerArchive::new(&transfer.to, transfer.token.clone())?.describe_object(&transfer.item).await {
             Ok(held) => Some(held),
             Err(PeerError::Unknown { .. } | PeerError::Gone { .. }) => None,
             Err(error) => return Err(error.into()),
@@ -297,7 +297,7 @@ async fn taker_has_object(
             && (held.version > here.1 || (held.version == here.1 && short_digest(&held.inventory) == here.0))
     });
     if !there {
-        let OutgoingTransfer { item, to, .. } = handing;
+        let OutgoingTransfer { item, to, .. } = transfer;
         tracing::error!(%item, %to, "ALARM: the recipient does not serve the item that it accepted; the \
             copy here is kept");
     }

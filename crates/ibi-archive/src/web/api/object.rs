@@ -220,7 +220,7 @@ fn damaged_object_response(error: SharedReadError) -> Result<Response, Problem> 
     match error {
         ArchiveError::DamagedObject { .. }
         | ArchiveError::Lost { .. }
-        | ArchiveError::Keep(
+        | ArchiveError::Storage(
             StorageError::DamagedInventory { .. }
             | StorageError::MissingFile { .. }
             | StorageError::DamagedBlock { .. },

@@ -144,7 +144,7 @@ pub(super) fn file_lines(
 fn file_line(labels: &ItemLabels, file: FileRecord) -> FileLine {
     FileLine {
         to: address::item_file_path(labels, &file.name),
-        name: String::from_utf8_lossy(&crate::keep::decode_logical_path(&file.name)).into_owned(),
+        name: String::from_utf8_lossy(&crate::store::decode_logical_path(&file.name)).into_owned(),
         size: file.size,
         media: file.media,
         sha512: file.sha512,

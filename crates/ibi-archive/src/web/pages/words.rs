@@ -12,20 +12,20 @@ use crate::ownership::LOCAL_OPERATOR;
 /// preference with each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::web) struct PageLanguage {
-    pub(in crate::web) tongue: UiLanguage,
+    pub(in crate::web) ui: UiLanguage,
     is_chosen: bool,
 }
 
 impl PageLanguage {
     pub(in crate::web) fn of(headers: &HeaderMap, query: Option<&str>) -> Self {
         let chosen = UiLanguage::chosen(query);
-        Self { tongue: chosen.unwrap_or_else(|| UiLanguage::of(headers, None)), is_chosen: chosen.is_some() }
+        Self { ui: chosen.unwrap_or_else(|| UiLanguage::of(headers, None)), is_chosen: chosen.is_some() }
     }
 }
 
 /// The texts in a language.
 pub(in crate::web) fn words(language: PageLanguage) -> &'static ArchivePageTexts {
-    match (language.tongue, language.is_chosen) {
+    match (language.ui, language.is_chosen) {
         (UiLanguage::English, false) => &ENGLISH,
         (UiLanguage::English, true) => {
             &const { ArchivePageTexts { keep: "?lang=en", keep_more: "&lang=en", ..ENGLISH } }

@@ -11,12 +11,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ibi_archive::keep::State;
 use ibi_archive::opening;
 use ibi_archive::replica::object_description::ObjectDescription;
 use ibi_archive::replication::fetch::{FetchError, fetch_object};
 use ibi_archive::replication::peer::{PeerArchive, PeerError};
 use ibi_archive::replication::repair::{self, PeerCandidate};
+use ibi_archive::store::State;
 use ibi_store::digests::sha512;
 
 use super::{LARGE, deposited, fetched, listen, named, noise, object, peer, serve, two_versions};

@@ -5,7 +5,7 @@ use std::path::Path;
 use ibi_archive::Holdings;
 use ibi_archive::deposit::{DepositRequest, DepositSource, SourceKind};
 use ibi_archive::item_view::ItemView;
-use ibi_archive::keep::LabelRole;
+use ibi_archive::store::LabelRole;
 use ibi_archive::table::{DepositTable, TableRowOutcome, TableRowReport, fill_from_source};
 use serde::Serialize;
 

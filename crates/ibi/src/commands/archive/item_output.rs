@@ -2,8 +2,8 @@
 
 use ibi_archive::dublin_core::Element;
 use ibi_archive::item_view::ItemView;
-use ibi_archive::keep::{LabelRole, State};
 use ibi_archive::replication::outgoing_transfer::OutgoingTransfer;
+use ibi_archive::store::{LabelRole, State};
 use ibi_archive::{HeldItem, Holdings};
 
 use crate::commands::archive::pluralize;

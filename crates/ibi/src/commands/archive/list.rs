@@ -1,7 +1,7 @@
 //! `ibi archive list`.
 
 use ibi_archive::item_view::ItemView;
-use ibi_archive::keep::LabelRole;
+use ibi_archive::store::LabelRole;
 
 use crate::cli::archive::ListArgs;
 use crate::commands::archive::{item_output, open_to_read};

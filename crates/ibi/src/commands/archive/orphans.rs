@@ -1,8 +1,8 @@
 //! `ibi archive audit --resolver URL`: lists Copies whose Original nobody claims (clause 2.1).
 
-use ibi_archive::keep::State;
 use ibi_archive::replication::original_claim::OriginalClaim;
 use ibi_archive::replication::peer::PeerArchive;
+use ibi_archive::store::State;
 use serde::Serialize;
 
 use crate::cli::archive::AuditArgs;

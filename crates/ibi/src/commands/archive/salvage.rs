@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ibi_archive::keep::JournalLineSource;
 use ibi_archive::salvage::{self, SalvageReport};
+use ibi_archive::store::JournalLineSource;
 use serde::Serialize;
 
 use crate::cli::archive::SalvageArgs;

@@ -129,6 +129,6 @@ pub(crate) fn revoke(command: &TokenRevokeArgs) -> Result<CommandOutcome, Comman
 
 /// Tokens can be revoked even on a full disk.
 fn release_reserve(data: &Path) -> Result<(), CommandError> {
-    ibi_archive::keep::release_if_needed(data).map_err(ibi_archive::ArchiveError::from)?;
+    ibi_archive::store::release_if_needed(data).map_err(ibi_archive::ArchiveError::from)?;
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ibi_archive::deposit::DepositSource;
-use ibi_archive::keep::{LabelRole, State};
 use ibi_archive::replication::peer::{PeerArchive, PeerError};
+use ibi_archive::store::{LabelRole, State};
 
 use crate::cli::archive::UpdateArgs;
 use crate::commands::archive::{
