@@ -46,6 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "ibi-id",
             "blake3",
             "fearless_simd",
+            "heed",
             "rusqlite",
             "rustix",
             "serde",

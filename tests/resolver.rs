@@ -10,6 +10,7 @@ mod explained;
 mod forms;
 mod holders;
 mod hostile;
+mod indexed;
 mod language;
 mod life;
 mod one_command;

@@ -104,6 +104,8 @@ async fn resolve_for(resolver: &Resolver<HttpTransport, Registry>, original: boo
     while Instant::now() < until {
         let begun = Instant::now();
         let asked = ResolutionRequest {
+            robot: false,
+            fresh: false,
             url: PersistentUrl { original, ..url.clone() },
             persistent: format!("http://resolver.test/{ITEM}"),
             languages: AcceptedLanguages::default(),

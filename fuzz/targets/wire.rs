@@ -2,9 +2,14 @@
 //! paths of files. Nothing panics, and what is read can be written and read again.
 #![no_main]
 
+use std::sync::Arc;
+
 use ibi_protocol::analysis::{
     AnswerExpectation, ArchiveId, ArchiveReply, MAX_ROUNDS, RoundAnswer, RoundDecision, RoundQuery, check,
     decide,
+};
+use ibi_protocol::location::{
+    LocationArchive, LocationLookup, LocationPage, LocationQuery, LocationRecord, answer,
 };
 use ibi_protocol::{
     FilePath, LabelLink, Pairs, PairsLimits, PersistentUrl, Relation, Verbs, WireRequest, words,
@@ -19,6 +24,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Some((evidence, _)) = ibi_store::registry::AlertEvidence::parse_account(bytes, 0) {
         assert!(evidence.depositor.is_none_or(|name| name.len() <= 255), "bounded");
+    }
+    if let Ok(page) = serde_json::from_slice::<LocationPage>(bytes) {
+        answer_from(&page);
     }
     if let Ok(Some(path)) = FilePath::new(bytes) {
         assert!(!path.as_bytes().split(|&byte| byte == b'/').any(|name| name == b".."));
@@ -56,6 +64,35 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert_eq!(again.to_string(), written, "a persistent URL comes back");
     }
 });
+
+/// What a location feed may hold, by label.
+struct FeedRecords(Vec<Arc<LocationRecord>>);
+
+impl LocationLookup for FeedRecords {
+    type Error = std::convert::Infallible;
+
+    fn by_label(&self, label: &str) -> Result<Option<Arc<LocationRecord>>, Self::Error> {
+        let has_label = |record: &&Arc<LocationRecord>| record.labels.iter().any(|own| own == label);
+        Ok(self.0.iter().find(has_label).cloned())
+    }
+}
+
+/// Whatever a feed says, its answers end, and lead to the Archive's own address.
+fn answer_from(page: &LocationPage) {
+    let records = FeedRecords(page.records.iter().take(8).cloned().map(Arc::new).collect());
+    let archive = LocationArchive { service: &page.service, base: "http://archive.test" };
+    for record in &records.0 {
+        for relation in Relation::all() {
+            let verbs = Verbs { relation, ..Verbs::default() };
+            let query =
+                LocationQuery { label: record.primary(), is_metadata: false, verbs: &verbs, file: None };
+            let Ok(Some(pairs)) = answer(&records, record, &query, &archive) else { continue };
+            for (name, value) in pairs.iter().filter(|(name, _)| name.starts_with("url")) {
+                assert!(value.as_str().starts_with("http://archive.test/col/"), "{name}");
+            }
+        }
+    }
+}
 
 /// What any answer leads to: no client is sent to a host that is not the Archive's.
 fn resolve(pairs: &Pairs) {

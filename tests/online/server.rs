@@ -151,6 +151,10 @@ impl Drop for Server {
             }
             let _ = self.child.wait();
         }
+        if !thread::panicking() {
+            let log = self.log.lock().unwrap();
+            assert!(!log.contains("panicked"), "the server panicked: {log}");
+        }
     }
 }
 

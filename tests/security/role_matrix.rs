@@ -63,6 +63,24 @@ fn required() -> BTreeSet<(String, String, String)> {
     required
 }
 
+/// The source of the router: a route that the OpenAPI document leaves out has no row either.
+const ROUTER: &str = include_str!("../../crates/ibi-archive/src/web/api.rs");
+
+#[test]
+fn every_route_of_the_router_is_in_the_openapi_document() {
+    let openapi: Value = serde_json::from_str(OPENAPI).unwrap();
+    let described = openapi["paths"].as_object().unwrap();
+    let routes: Vec<&str> =
+        ROUTER.split(".route(\"").skip(1).map(|route| route.split('"').next().unwrap()).collect();
+    assert!(routes.len() > 15, "{routes:?}");
+    for route in routes {
+        // Everything below an item is one route here.
+        let beginning = route.replace("{*rest}", "{ibi}").replace("{*name}", "{name}");
+        let is_described = described.keys().any(|path| path == &beginning || path.starts_with(&beginning));
+        assert!(is_described, "{route} is not in openapi.json");
+    }
+}
+
 #[test]
 fn every_route_has_its_rows_and_every_row_a_route() {
     let named = |row: MatrixRow| (row.method, row.path, row.item);

@@ -16,7 +16,8 @@ use ibi_store::{ContentStorage, DataFolderLock, OcflTree, VerifiedFile, ocfl};
 
 use crate::ArchiveError;
 use crate::dublin_core::DublinCore;
-use crate::item::{ItemDescription, LabelKey};
+use crate::item::{ItemDescription, LabelKey, LongMetadataNote};
+use crate::language::Language;
 use ibi_mint::Minter;
 use ibi_mint::clock::{MintClock, SystemClock};
 
@@ -70,6 +71,8 @@ pub struct HeldItem {
     pub item: ItemDescription,
     /// Its metadata.
     pub metadata: RecordedMetadata,
+    /// The languages of metadata that is too long to be read with the item.
+    pub(crate) long_metadata_languages: Vec<Language>,
 }
 
 /// Metadata in the form of the index, parsed on demand: most lookups only need to know where an
@@ -309,7 +312,12 @@ impl Holdings {
         let item = ItemDescription::parse(record.properties.as_bytes()).map_err(damaged)?;
         // Clause 2.1: a restored Archive answers Copy for what may have been handed over since.
         let doubted = self.restored && item.transferable && record.state == State::Original;
+        let long_metadata_languages = match record.metadata.is_empty() {
+            true => LongMetadataNote::parse(&record.properties).metadata_languages,
+            false => Vec::new(),
+        };
         Ok(HeldItem {
+            long_metadata_languages,
             state: if doubted { State::Copy } else { record.state },
             version: record.version,
             epoch: record.epoch,

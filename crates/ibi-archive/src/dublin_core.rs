@@ -91,6 +91,20 @@ impl DublinCore {
     }
 }
 
+/// The languages in which metadata have values.
+pub fn languages_of(metadata: &DublinCore) -> Vec<Language> {
+    let mut languages: Vec<Language> = Vec::new();
+    for statement in metadata.statements() {
+        let language = statement.language().and_then(|tag| tag.as_str().parse().ok());
+        if let Some(language) = language
+            && !languages.contains(&language)
+        {
+            languages.push(language);
+        }
+    }
+    languages
+}
+
 impl TryFrom<Vec<MetadataStatement>> for DublinCore {
     type Error = DublinCoreError;
 

@@ -74,7 +74,7 @@ fn related_labels(holdings: &Holdings, holding: &HeldItem) -> Result<Vec<String>
     let item = &holding.item;
     let mut labels: Vec<String> =
         [&item.next_edition_of, &item.translation_of].into_iter().flatten().cloned().collect();
-    let next = holdings.next_edition(holding)?.and_then(|next| match next {
+    let next = holdings.accepted_next_edition(holding)?.and_then(|next| match next {
         NextEdition::Held(next) if next.state == State::Deleted => None,
         NextEdition::Held(next) => Some(next.item.labels.clone()),
         NextEdition::Elsewhere(labels) => Some(labels),
@@ -82,7 +82,7 @@ fn related_labels(holdings: &Holdings, holding: &HeldItem) -> Result<Vec<String>
     labels.extend(next.map(|next| next.primary().to_owned()));
     let from = Arc::new(holdings.item_bare(&holding.path)?);
     // The first is the item itself.
-    let group = holdings.translations(&from)?.into_iter().skip(1).filter(|member| !member.removed);
+    let group = holdings.translation_members(&from)?.into_iter().skip(1).filter(|member| !member.removed);
     let mut group: Vec<String> = group.map(|member| member.labels.primary().to_owned()).collect();
     group.sort_unstable();
     labels.extend(group);

@@ -82,6 +82,31 @@ pub(crate) fn check_alias_count(count: usize) -> Result<(), ArchiveError> {
 /// The most aliases per item: each one is looked up, and every listing contains them all.
 pub const MAX_ALIASES: usize = 1000;
 
+/// What the index adds to the properties of an item with long metadata, so that relations can be
+/// followed without reading them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LongMetadataNote {
+    /// The languages in which its metadata have values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) metadata_languages: Vec<Language>,
+}
+
+impl LongMetadataNote {
+    /// Reads the note from the properties in the index; empty if there is none.
+    pub(crate) fn parse(properties: &str) -> Self {
+        serde_json::from_str(properties).unwrap_or_default()
+    }
+}
+
+/// The properties of an item as the index has them.
+#[derive(Serialize)]
+pub(crate) struct IndexedProperties<'a> {
+    #[serde(flatten)]
+    pub(crate) item: &'a ItemDescription,
+    #[serde(flatten)]
+    pub(crate) note: LongMetadataNote,
+}
+
 #[derive(Deserialize)]
 struct ItemFormat {
     format: u32,

@@ -48,7 +48,6 @@ pub mod target_url;
 pub mod transfer_protocol;
 mod update;
 #[cfg(feature = "web")]
-mod url_path;
 mod warnings;
 #[cfg(feature = "web")]
 pub mod web;

@@ -6,14 +6,14 @@ pub(crate) mod listing;
 
 use ibi_store::content::ObjectHead;
 use ibi_store::digests::sha512;
-use ibi_store::index::{IndexRecord, IndexedItem};
+use ibi_store::index::{IndexRecord, IndexedItem, MAX_INLINE_METADATA_BYTES};
 use ibi_store::journal::State;
 use ibi_store::ocfl::Inventory;
 use ibi_store::{ContentStorage, StorageError};
 
 use crate::ArchiveError;
-use crate::dublin_core::DublinCore;
-use crate::item::ItemDescription;
+use crate::dublin_core::{DublinCore, languages_of};
+use crate::item::{IndexedProperties, ItemDescription, LongMetadataNote};
 
 /// The item's description, its metadata and where its files begin, as logical paths.
 pub(crate) const DESCRIPTION_FILE: &str = "item.json";
@@ -90,6 +90,12 @@ impl StoredObject {
         let bare = ItemDescription { files: Vec::new(), ..self.item.clone() };
         let text =
             |value: Result<String, serde_json::Error>| value.map_err(|error| damaged(error.to_string()));
+        let metadata = text(serde_json::to_string(&self.metadata))?;
+        let metadata_languages = match metadata.len() > MAX_INLINE_METADATA_BYTES {
+            true => languages_of(&self.metadata),
+            false => Vec::new(),
+        };
+        let note = LongMetadataNote { metadata_languages };
         Ok(IndexedItem {
             record: IndexRecord {
                 path: path.to_owned(),
@@ -98,8 +104,8 @@ impl StoredObject {
                 inventory: short_digest(&self.digest).to_owned(),
                 state,
                 epoch,
-                properties: text(serde_json::to_string(&bare))?,
-                metadata: text(serde_json::to_string(&self.metadata))?,
+                properties: text(serde_json::to_string(&IndexedProperties { item: &bare, note }))?,
+                metadata,
             },
             labels: self.item.label_records(),
             links: self.item.link_records(),

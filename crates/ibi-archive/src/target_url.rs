@@ -74,7 +74,7 @@ impl TargetUrl {
         let (before, behind) = self.0.split_at(self.0.find(['?', '#']).unwrap_or(self.0.len()));
         let before = before.strip_suffix('/').unwrap_or(before);
         // The path begins with a slash, so it cannot change host or port.
-        format!("{before}{}{behind}", crate::url_path::encode_file_path(path)).parse()
+        format!("{before}{}{behind}", ibi_protocol::location::encode_path_bytes(path.as_bytes())).parse()
     }
 
     /// Appends the raw query pairs of the persistent URL that belong to the item (clause 4.1).

@@ -24,6 +24,7 @@ mod priority;
 mod problem;
 pub mod rate;
 pub mod regular_file;
+pub mod robots;
 pub mod secret;
 pub mod server;
 mod stall_guard;

@@ -52,9 +52,50 @@ impl HttpClient {
         GuardedConnector::new(settings, is_private_allowed()).map(Self)
     }
 
+    /// A client with this timeout for a whole response. `allow_private` also permits private and
+    /// loopback addresses.
+    pub fn with_guard(timeout: Duration, allow_private: bool) -> Result<Self, HttpClientError> {
+        let settings = reqwest::Client::builder().connect_timeout(timeout).timeout(timeout);
+        GuardedConnector::new(settings, allow_private || is_private_allowed()).map(Self)
+    }
+
     /// Gets a response of at most `most` bytes.
     pub async fn get(&self, url: &str, most: usize) -> Result<(StatusCode, Bytes), HttpClientError> {
-        let mut response = self.0.request(Method::GET, url)?.send().await.map_err(client_error)?;
+        self.get_with(url, &[], most).await
+    }
+
+    /// Gets a response of at most `most` bytes, sending these headers.
+    pub async fn get_with(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        most: usize,
+    ) -> Result<(StatusCode, Bytes), HttpClientError> {
+        self.send(self.0.request(Method::GET, url)?, headers, most).await
+    }
+
+    /// Posts a JSON body, and reads a response of at most `most` bytes.
+    pub async fn post_json(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+        most: usize,
+    ) -> Result<(StatusCode, Bytes), HttpClientError> {
+        let request = self.0.request(Method::POST, url)?.header("content-type", "application/json");
+        self.send(request.body(body), headers, most).await
+    }
+
+    async fn send(
+        &self,
+        mut request: reqwest::RequestBuilder,
+        headers: &[(&str, &str)],
+        most: usize,
+    ) -> Result<(StatusCode, Bytes), HttpClientError> {
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut response = request.send().await.map_err(client_error)?;
         let status = response.status();
         let mut all = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(client_error)? {

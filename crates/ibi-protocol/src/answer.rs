@@ -4,6 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 pub use crate::key::is_key;
 use crate::pairs::Pairs;
 use crate::relation::{Relation, RelationPart};
@@ -146,6 +149,18 @@ macro_rules! words {
                     $(stringify!($variant) => Ok($name::$variant),)*
                     _ => Err(WireWordError { given: quote_untrusted(text), what: $what, words: &[$(stringify!($variant)),*] }),
                 }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
             }
         }
 

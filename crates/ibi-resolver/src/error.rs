@@ -17,6 +17,12 @@ pub enum ResolverRegistryError {
         /// The reason.
         what: &'static str,
     },
+    /// The location index failed.
+    #[error(transparent)]
+    Index(#[from] ibi_store::StorageError),
+    /// No HTTP client could be made.
+    #[error("{0}")]
+    Client(String),
     /// Another server uses it.
     #[error("a server has the resolver in {} online already: stop it first", .data.display())]
     Served {

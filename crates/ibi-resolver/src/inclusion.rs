@@ -16,7 +16,9 @@ use ibi_protocol::{MessageError, Pairs, PairsLimits, WireRegistration, WireReque
 use tokio::sync::{Notify, Semaphore};
 
 use crate::archive::{RegisteredArchive, RegistrationStatus};
+use crate::clock::ResolverClock;
 use crate::keys::{KeyRejection, KeyVerifier};
+use crate::location_index::LocationIndex;
 use crate::registry::{Registry, ResolverRegistryError};
 use crate::transport::{ArchiveHealth, ArchiveTransport};
 use probes::InclusionProbe;
@@ -26,9 +28,6 @@ const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The `Retry-After` when too many requests are waiting.
 const BUSY_RETRY_AFTER: Duration = Duration::from_secs(5);
-
-/// Returns the seconds since the Unix epoch.
-pub type ResolverClock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// Includes and excludes Archives.
 pub struct InclusionService<A>(Arc<InclusionInner<A>>);
@@ -42,6 +41,7 @@ struct InclusionInner<A> {
     probes: Mutex<HashMap<ArchiveId, InclusionProbe>>,
     changed: Notify,
     places: Arc<Semaphore>,
+    index: Option<LocationIndex>,
 }
 
 /// The response to an Archive.
@@ -63,6 +63,7 @@ impl<A: ArchiveTransport> InclusionService<A> {
         ask: Arc<A>,
         health: ArchiveHealth,
         clock: ResolverClock,
+        index: Option<LocationIndex>,
     ) -> Result<Self, ResolverRegistryError> {
         Ok(Self(Arc::new(InclusionInner {
             registry,
@@ -73,15 +74,22 @@ impl<A: ArchiveTransport> InclusionService<A> {
             probes: Mutex::default(),
             changed: Notify::new(),
             places: Arc::new(Semaphore::new(probes::MAX_CONCURRENT_PROBES)),
+            index,
         })))
     }
 
     /// Handles an inclusion or exclusion request from this client.
-    pub async fn handle(&self, request: WireRequest, client: IpAddr) -> InclusionAnswer {
+    /// With the token, the Archive may be followed (4.4).
+    pub async fn handle(
+        &self,
+        request: WireRequest,
+        client: IpAddr,
+        follow_token: Option<&str>,
+    ) -> InclusionAnswer {
         let inner = &self.0;
         let handled = match &request {
             WireRequest::Inclusion(registration) => match inner.authenticate(registration, client).await {
-                Ok(_) => inner.include(registration.clone()).await,
+                Ok(_) => inner.include(registration.clone(), follow_token).await,
                 Err(answer) => return answer,
             },
             WireRequest::Exclusion(registration) => match inner.authenticate(registration, client).await {
@@ -139,11 +147,19 @@ impl<A: ArchiveTransport> InclusionInner<A> {
     async fn include(
         self: &Arc<Self>,
         registration: WireRegistration,
+        follow_token: Option<&str>,
     ) -> Result<InclusionAnswer, ResolverRegistryError> {
         let (registry, now) = (self.registry.clone(), (self.clock)());
         let before = registration.service.parse().ok().and_then(|service| registry.find(&service));
         let included = run_blocking(move || registry.include(&registration, now)).await?;
         let (id, turn) = (included.archive.id, included.turn);
+        if let Some(index) = &self.index {
+            let (index, token) = (index.clone(), follow_token.unwrap_or_default().to_owned());
+            let stored = run_blocking(move || Ok(index.set_token(id, &token)?));
+            if let Err(error) = stored.await {
+                tracing::warn!(%error, "the token of a location feed could not be stored: the Archive is asked");
+            }
+        }
         if before.is_some_and(|archive| archive.scheme() == HttpScheme::Https)
             && included.archive.scheme() == HttpScheme::Http
         {

@@ -15,11 +15,14 @@ mod acknowledgments;
 pub mod alerts;
 pub mod api_view;
 pub mod archive;
+pub mod clock;
+pub mod directory;
 mod error;
 mod evidence;
 pub mod inclusion;
 mod keys;
 pub mod link;
+pub mod location_index;
 pub mod outcome_view;
 pub mod registry;
 pub mod resolve;
@@ -29,12 +32,12 @@ pub mod web;
 
 pub use alerts::{RaisedAlert, RaisedClaim};
 pub use archive::{ArchivePlatform, RegisteredArchive, RegistrationStatus};
+pub use clock::ResolverClock;
+pub use directory::ArchiveDirectory;
 pub use error::{RegistryImportError, ResolverRegistryError};
 pub use inclusion::{InclusionAnswer, InclusionService};
 pub use outcome_view::OutcomeView;
 pub use registry::{Registry, ResolverSettings};
-pub use resolve::{
-    ArchiveDirectory, ResolutionExplanation, ResolutionOutcome, ResolutionRequest, ResolutionResult, Resolver,
-};
+pub use resolve::{ResolutionExplanation, ResolutionOutcome, ResolutionRequest, ResolutionResult, Resolver};
 pub use transport::network::HttpTransport;
 pub use transport::{ArchiveHealth, ArchiveTransport, ArchiveTransportError};

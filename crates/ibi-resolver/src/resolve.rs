@@ -1,6 +1,5 @@
 //! Resolution of a persistent URL by querying all Archives (4.2).
 
-mod directory;
 pub mod explanation;
 mod gather;
 mod load;
@@ -12,15 +11,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibi_http::pooled_client::HttpScheme;
+use ibi_id::Label;
 use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::{
-    AcceptedLanguages, OriginalDispute, RoundDecision, RoundPurpose, RoundQuery, suspects,
+    AcceptedLanguages, ArchiveId, FoundUrl, OriginalDispute, RoundDecision, RoundPurpose, RoundQuery,
+    suspects,
 };
+use ibi_protocol::{ContentType, State};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-pub use directory::ArchiveDirectory;
-pub(crate) use directory::alert_item_name;
 pub use explanation::ResolutionExplanation;
 pub use outcome::ResolutionOutcome;
 pub use round::{ANSWER_TIMEOUT, BETTER_ANSWER_GRACE};
@@ -28,8 +29,11 @@ pub use round::{ANSWER_TIMEOUT, BETTER_ANSWER_GRACE};
 use crate::acknowledgments::AcknowledgmentSender;
 use crate::alerts::{RaisedAlert, RecentRecounts};
 use crate::archive::RegisteredArchive;
+use crate::clock::ResolverClock;
+use crate::directory::ArchiveDirectory;
 use crate::evidence::{RecentEvidence, gather_evidence};
-use crate::inclusion::ResolverClock;
+use crate::location_index::LocationIndex;
+use crate::location_index::usage::UsageCounter;
 use crate::transport::ArchiveTransport;
 pub(crate) use roster::RosterMember;
 use roster::{ArchiveRoster, RosterCache};
@@ -37,6 +41,8 @@ use round::ResolutionRound;
 
 /// Deadline for one resolution, over all rounds.
 pub const RESOLUTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a label counts as just minted. Clocks of Archives may differ.
+const RECENT_LABEL_SECONDS: i64 = 120;
 /// Maximum number of rounds whose late answers are still read.
 const MAX_BACKGROUND_ROUNDS: usize = 1024;
 
@@ -53,6 +59,11 @@ pub struct ResolutionRequest {
     pub client: Vec<IpAddr>,
     /// Whether the client wants an explanation.
     pub explain: bool,
+    /// Whether the client is a robot; they are counted separately.
+    pub robot: bool,
+    /// Whether the client wants what is true now, and not what was a few seconds ago
+    /// (`Cache-Control: no-cache`).
+    pub fresh: bool,
     /// Whether the client is redirected: only then is the Archive sent an acknowledgment (4.2 step
     /// 7).
     pub goes: bool,
@@ -88,6 +99,16 @@ struct ResolverInner<A, R> {
     recounts: RecentRecounts,
     evidence: RecentEvidence,
     late: Arc<Semaphore>,
+    index: Option<ResolverIndex>,
+}
+
+/// The location index, and the counter of redirects that come from it.
+#[derive(Debug, Clone)]
+pub struct ResolverIndex {
+    /// The index.
+    pub index: LocationIndex,
+    /// The counter.
+    pub usage: Arc<UsageCounter>,
 }
 
 impl<A, R> Clone for Resolver<A, R> {
@@ -99,6 +120,16 @@ impl<A, R> Clone for Resolver<A, R> {
 impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
     /// A resolver over a directory of Archives, sending queries through `ask`.
     pub fn new(ask: Arc<A>, known: Arc<R>, clock: ResolverClock) -> Self {
+        Self::with_index(ask, known, clock, None)
+    }
+
+    /// Like [`Resolver::new`], with a location index, which answers for the Archives it follows.
+    pub fn with_index(
+        ask: Arc<A>,
+        known: Arc<R>,
+        clock: ResolverClock,
+        index: Option<ResolverIndex>,
+    ) -> Self {
         Self(Arc::new(ResolverInner {
             acknowledgments: Arc::new(AcknowledgmentSender::new(Arc::clone(&ask))),
             ask,
@@ -108,6 +139,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             recounts: RecentRecounts::default(),
             evidence: RecentEvidence::default(),
             late: Arc::new(Semaphore::new(MAX_BACKGROUND_ROUNDS)),
+            index,
         }))
     }
 
@@ -115,12 +147,18 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
     /// background.
     pub async fn resolve(&self, asked: ResolutionRequest) -> ResolutionResult {
         let plain = asked.plain_url();
-        let ResolutionRequest { url, persistent, languages, client, explain, goes } = asked;
+        let ResolutionRequest { url, persistent, languages, client, explain, robot, goes, fresh } = asked;
         let deadline = Instant::now() + RESOLUTION_TIMEOUT;
         // Shown in canonical form, without whatever preceded the label (4.1); the Archive gets the
         // URL as received (3.5).
         let mut explanation = explain.then(|| ResolutionExplanation::new(&plain, Instant::now()));
-        let mut wanted = RoundQuery::of(&url, languages);
+        let mut is_synced = false;
+        if fresh && let Some(index) = &self.0.index {
+            index.index.sync().await;
+            is_synced = true;
+        }
+        let first = RoundQuery::of(&url, languages);
+        let mut wanted = first.clone();
         // Background recounts wait until the client has its response.
         let (_answering, over) = watch::channel(());
         loop {
@@ -128,6 +166,16 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             let decision = round.await_decision().await;
             if let (Some(explanation), Some(notes)) = (&mut explanation, round.notes.take()) {
                 explanation.add(notes, &decision, &round.wanted, Instant::now());
+            }
+            // A label that was minted just now may not be in the index yet.
+            if matches!(decision, RoundDecision::NotFound(_))
+                && !is_synced
+                && self.is_recent(&url.label)
+                && let Some(index) = &self.0.index
+            {
+                index.index.sync().await;
+                (is_synced, wanted) = (true, first.clone());
+                continue;
             }
             if let RoundDecision::AskAgain(again) = &decision {
                 wanted = round.wanted.next(again);
@@ -149,6 +197,9 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             };
             let outcome = ResolutionOutcome::new(decision, &round.roster, &url, suspected);
             if let ResolutionOutcome::Found { archive, found, .. } = &outcome {
+                if goes && found.urlkey.is_none() {
+                    self.count_usage(archive.id, found, robot);
+                }
                 if goes && let Some(acknowledgment) = found.acknowledgment(client.clone(), &persistent) {
                     self.0.acknowledgments.send(Arc::clone(archive), acknowledgment);
                 }
@@ -162,9 +213,61 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         }
     }
 
+    /// Whether a label was minted so recently that the index may not have it yet.
+    fn is_recent(&self, label: &Label) -> bool {
+        let age = (self.0.clock)() - label.instant().seconds();
+        age < RECENT_LABEL_SECONDS
+    }
+
+    /// Counts a redirect that the index answered.
+    fn count_usage(&self, archive: ArchiveId, found: &FoundUrl, robot: bool) {
+        let Some(ResolverIndex { index, usage }) = &self.0.index else { return };
+        if index.age(&index.followed(archive)).is_none() {
+            return;
+        }
+        let label = found.ibi.as_ref().and_then(|ibi| ibi.labels().first());
+        if let Some(label) = label {
+            let contenttype = found.contenttype.unwrap_or(ContentType::Data);
+            usage.count(archive, label.spelling(), contenttype, robot, (self.0.clock)());
+        }
+    }
+
+    /// Finds the URL of a plain label in the index alone: an Original, or where no Archive may
+    /// know of one, a Copy. `None` if the rules of 4.2 have to decide.
+    pub fn locate(&self, url: &PersistentUrl, robot: bool) -> Option<String> {
+        let ResolverInner { known, rosters, index, clock, .. } = &*self.0;
+        let ResolverIndex { index, usage } = index.as_ref()?;
+        if !url.verbs.is_empty() || url.file.is_some() || url.original {
+            return None;
+        }
+        let roster = rosters.of(known.archives(), Some(index));
+        let found = index.locate(&url.label).ok()??;
+        let member = roster.members.iter().find(|member| member.archive.id == found.archive)?;
+        let is_current = member.followed.as_ref().is_some_and(|followed| index.age(followed).is_some());
+        if member.absent.is_some() || !is_current {
+            return None;
+        }
+        // Another Archive may claim the Original: it counts less than the one that gave the label.
+        let has_own_prefix = url.label.shares_prefix(&member.archive.service) == Some(true);
+        let is_final = found.state == State::Original && has_own_prefix;
+        if !is_final && !roster.is_indexed(index) {
+            return None;
+        }
+        if found.state == State::Copy && !found.is_alone {
+            return None;
+        }
+        let address = member.archive.address.as_deref()?;
+        let scheme = if member.archive.scheme() == HttpScheme::Https { "https" } else { "http" };
+        usage.count(found.archive, url.label.spelling(), found.contenttype, robot, clock());
+        Some(url.append(&format!("{scheme}://{address}{}", found.path)))
+    }
+
     /// Waits until all acknowledgments are sent or the timeout expires.
     pub async fn close(&self, within: Duration) {
         self.0.acknowledgments.finish(within).await;
+        if let Some(index) = &self.0.index {
+            index.usage.write_pending();
+        }
     }
 
     fn begin_round(
@@ -174,8 +277,10 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         deadline: Instant,
         explain: bool,
     ) -> ResolutionRound {
-        let ResolverInner { ask, known, rosters, .. } = &*self.0;
-        round::ask_all(&**ask, rosters.of(known.archives()), wanted, client, deadline, explain)
+        let ResolverInner { ask, known, rosters, index, .. } = &*self.0;
+        let index = index.as_ref().map(|index| &index.index);
+        let roster = rosters.of(known.archives(), index);
+        round::ask_all(&**ask, roster, index, wanted, client, deadline, explain)
     }
 
     /// Leaves a round for the next one. Pending answers are still received, so that their
@@ -220,6 +325,22 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                 this.raise_alerts(&doubted, &recount.wanted, &recount.roster).await;
             }
         });
+    }
+
+    /// Asks all Archives who has the Original of an item that two feeds claim, and raises an alert
+    /// if they insist.
+    pub async fn check_dispute(&self, label: &str) {
+        let Ok(label) = label.parse::<Label>() else { return };
+        let wanted = RoundQuery { original: true, ..RoundQuery::new(label) };
+        if !self.0.recounts.begin(&wanted) {
+            return;
+        }
+        let nobody = [IpAddr::from([0, 0, 0, 0])];
+        // A transfer may pass between two answers: only the second count matters.
+        let mut round = self.begin_round(wanted.recount(), &nobody, Instant::now() + ANSWER_TIMEOUT, false);
+        round.receive_rest().await;
+        let doubted = suspects(&round.answers, &round.wanted);
+        self.raise_alerts(&doubted, &round.wanted, &round.roster).await;
     }
 
     /// Runs work in the background, unless too much is running already.

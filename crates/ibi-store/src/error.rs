@@ -190,6 +190,14 @@ pub enum StorageError {
         /// The I/O error.
         error: io::Error,
     },
+    /// The location index of a resolver failed.
+    #[error("the location index in {} failed: {error}. It may be deleted: it is filled again from the Archives", .folder.display())]
+    LocationIndex {
+        /// The folder of the index.
+        folder: PathBuf,
+        /// What failed.
+        error: String,
+    },
     /// A write could not be made durable.
     #[error(
         "{} could not be made durable: {error}. Nothing was acknowledged, and writing has stopped: repair the disk, then start \

@@ -157,6 +157,12 @@ pub trait IndexStorage: Send {
     /// The last event of an item.
     fn last_event(&self, path: &str) -> Result<Option<JournalEntry>, StorageError>;
 
+    /// The numbers and paths of changes after `after`, in order.
+    fn changed_paths(&self, after: u64, limit: usize) -> Result<Vec<(u64, String)>, StorageError>;
+
+    /// The event of a change.
+    fn event_at(&self, change: u64) -> Result<Option<JournalEntry>, StorageError>;
+
     /// The links of an item.
     fn links(&self, path: &str) -> Result<Vec<LinkRecord>, StorageError>;
 
@@ -172,6 +178,9 @@ pub trait IndexStorage: Send {
 
     /// All statements about links of a kind from a newer item, likewise.
     fn links_from_newer(&self, kind: LinkKind, newer: &str) -> Result<Vec<LinkStatement>, StorageError>;
+
+    /// Which of these labels have statements about links of a kind, as the older or the newer item.
+    fn linked_labels(&self, kind: LinkKind, labels: &[String]) -> Result<Vec<String>, StorageError>;
 
     /// Statements with this status in journal order, starting after a line number and a position in
     /// that line. Each comes with its own position.

@@ -25,6 +25,8 @@ const SERVICE_TABLES_SQL: &str = "
         owner TEXT NOT NULL, name TEXT NOT NULL, asked TEXT NOT NULL, status BIGINT NOT NULL, answer TEXT NOT NULL,
         time BIGINT NOT NULL, PRIMARY KEY (owner, name)) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS request_time ON request (time);
+    CREATE TABLE IF NOT EXISTS usage_report (
+        resolver TEXT PRIMARY KEY, sequence BIGINT NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS minted (
         first TEXT PRIMARY KEY, last TEXT NOT NULL, owner TEXT NOT NULL) WITHOUT ROWID;
 ";
@@ -154,24 +156,42 @@ impl ServiceStorage {
     /// Adds counts in one transaction.
     pub fn add_counts(&self, more: &[UsageCount]) -> Result<(), StorageError> {
         let transaction = self.0.unchecked_transaction()?;
-        {
-            let mut statement = transaction.prepare_cached(
-                "INSERT INTO counted (path, contenttype, day, what, robots, times) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                 ON CONFLICT (path, contenttype, day, what, robots)
-                 DO UPDATE SET times = counted.times + excluded.times",
-            )?;
-            for UsageCount { path, contenttype, day, what, robots, times } in more {
-                statement.execute(params![
-                    path,
-                    contenttype,
-                    day,
-                    what,
-                    i64::from(*robots),
-                    *times as i64
-                ])?;
-            }
-        }
+        Self::insert_counts(&transaction, more)?;
         Ok(transaction.commit()?)
+    }
+
+    /// Adds the counts that a resolver reports, unless its report with this number, or a later one,
+    /// was added before. Returns whether they were added.
+    pub fn add_report(
+        &self,
+        resolver: &str,
+        sequence: u64,
+        more: &[UsageCount],
+    ) -> Result<bool, StorageError> {
+        let transaction = self.0.unchecked_transaction()?;
+        let is_new = transaction.execute(
+            "INSERT INTO usage_report (resolver, sequence) VALUES (?1, ?2) ON CONFLICT (resolver)
+             DO UPDATE SET sequence = excluded.sequence WHERE excluded.sequence > usage_report.sequence",
+            params![resolver, sequence.cast_signed()],
+        )? > 0;
+        if is_new {
+            Self::insert_counts(&transaction, more)?;
+        }
+        transaction.commit()?;
+        Ok(is_new)
+    }
+
+    fn insert_counts(transaction: &Connection, more: &[UsageCount]) -> Result<(), StorageError> {
+        let mut statement = transaction.prepare_cached(
+            "INSERT INTO counted (path, contenttype, day, what, robots, times) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (path, contenttype, day, what, robots)
+             DO UPDATE SET times = counted.times + excluded.times",
+        )?;
+        for UsageCount { path, contenttype, day, what, robots, times } in more {
+            let (robots, times) = (i64::from(*robots), times.cast_signed());
+            statement.execute(params![path, contenttype, day, what, robots, times])?;
+        }
+        Ok(())
     }
 
     /// The daily counts for the data or the metadata of an item.

@@ -156,7 +156,7 @@ impl Holdings {
         with: &[String],
     ) -> Result<Vec<LinkStatement>, ArchiveError> {
         let mut all = Vec::new();
-        for key in older {
+        for key in &self.linked_keys(kind, older)? {
             all.extend(self.records.links_to_older(kind, key)?);
         }
         all.retain(|link| is_decided_or_told(link, with));
@@ -171,12 +171,21 @@ impl Holdings {
         newer: &ItemDescription,
     ) -> Result<Vec<LinkStatement>, ArchiveError> {
         let mut all = Vec::new();
-        for key in keys_of(newer) {
-            all.extend(self.records.links_from_newer(kind, &key)?);
+        for key in &self.linked_keys(kind, &keys_of(newer))? {
+            all.extend(self.records.links_from_newer(kind, key)?);
         }
         let own: Vec<String> = newer.object_path().into_iter().collect();
         all.retain(|link| is_decided_or_told(link, &own));
         Ok(effective_statements(all, |link| link.older.clone()))
+    }
+
+    /// Which of an item's labels have statements: of hundreds of aliases, hardly any.
+    fn linked_keys(&self, kind: LinkKind, keys: &[String]) -> Result<Vec<String>, ArchiveError> {
+        const MAX_SINGLE_LOOKUPS: usize = 4;
+        match keys.len() <= MAX_SINGLE_LOOKUPS {
+            true => Ok(keys.to_vec()),
+            false => Ok(self.records.linked_labels(kind, keys)?),
+        }
     }
 
     /// The counter of the next statement about links to an older item.
@@ -196,7 +205,7 @@ impl Holdings {
     }
 
     /// The next edition of an item, if one was accepted.
-    pub(crate) fn next_edition(&self, of: &HeldItem) -> Result<Option<NextEdition>, ArchiveError> {
+    pub(crate) fn accepted_next_edition(&self, of: &HeldItem) -> Result<Option<NextEdition>, ArchiveError> {
         let accepted = self.links_to(LinkKind::Edition, &of.item)?.into_iter();
         let accepted = accepted.filter(|link| link.status == LinkStatus::Accepted);
         let Some(link) = accepted.max_by_key(|link| link.counter) else { return Ok(None) };

@@ -9,7 +9,7 @@ use ibi_protocol::analysis::AcceptedLanguages;
 use ibi_protocol::{Language, Relation, RelationPart};
 use ibi_store::journal::State;
 
-use super::{METADATA_FORMATS, RelationTarget, TargetPart};
+use super::{HeldTarget, METADATA_FORMATS, TargetPart};
 use crate::ArchiveError;
 use crate::archive::Holdings;
 
@@ -20,12 +20,12 @@ pub enum RelationDestination {
     /// another Archive may know better (4.2 step 4).
     Here {
         /// The target.
-        led: RelationTarget,
+        led: HeldTarget,
         /// Whether this Archive's answer is final.
         vouched: bool,
     },
     /// Only something removed.
-    Removed(RelationTarget),
+    Removed(HeldTarget),
     /// No such translation or format here; the available ones.
     Missing(Vec<String>),
 }
@@ -34,7 +34,7 @@ impl Holdings {
     /// Follows a relation for a client with these language preferences.
     pub fn follow_relation(
         &self,
-        from: &RelationTarget,
+        from: &HeldTarget,
         relation: &Relation,
         accepted: &AcceptedLanguages,
     ) -> Result<RelationDestination, ArchiveError> {
@@ -44,7 +44,7 @@ impl Holdings {
 
 fn walk_parts(
     holdings: &Holdings,
-    from: &RelationTarget,
+    from: &HeldTarget,
     parts: &[RelationPart],
     accepted: &AcceptedLanguages,
     vouched: bool,
@@ -56,7 +56,7 @@ fn walk_parts(
         });
     };
     let alone = Relation::new(vec![part.clone()]).unwrap_or_default();
-    let mut offered: Vec<(RelationPart, RelationTarget)> = Vec::new();
+    let mut offered: Vec<(RelationPart, HeldTarget)> = Vec::new();
     let offers = holdings.relation_offers(from, &alone)?;
     for (relation, led) in offers.whole {
         offered.extend(relation.parts().first().cloned().map(|part| (part, led)));
@@ -65,7 +65,7 @@ fn walk_parts(
     let mut vouched = vouched;
     let tried = match part {
         RelationPart::LastEdition => {
-            let ends_in_copy = |(_, led): &(RelationPart, RelationTarget)| {
+            let ends_in_copy = |(_, led): &(RelationPart, HeldTarget)| {
                 led.what == TargetPart::Item && led.holding.state == State::Copy
             };
             vouched &= !offered.iter().any(ends_in_copy);
@@ -98,9 +98,9 @@ fn walk_parts(
 /// The available alternatives, as named in a URL.
 fn available_names(
     part: &RelationPart,
-    offered: &[(RelationPart, RelationTarget)],
+    offered: &[(RelationPart, HeldTarget)],
     holdings: &Holdings,
-    from: &RelationTarget,
+    from: &HeldTarget,
 ) -> Result<Vec<String>, ArchiveError> {
     match part {
         RelationPart::Metadata(_) => Ok(METADATA_FORMATS.iter().map(|format| (*format).to_owned()).collect()),
@@ -125,19 +125,19 @@ fn language(part: &RelationPart) -> Option<Language> {
 
 /// `+(pt)` is satisfied by `pt`, else by a `pt-XX` (4.2 step 6).
 fn exact_first(
-    mut offered: Vec<(RelationPart, RelationTarget)>,
+    mut offered: Vec<(RelationPart, HeldTarget)>,
     wanted: Language,
-) -> Vec<(RelationPart, RelationTarget)> {
+) -> Vec<(RelationPart, HeldTarget)> {
     offered.sort_by_key(|(part, _)| language(part) != Some(wanted));
     offered
 }
 
 /// Orders by the client's preference; if none fits, the bare translation, else the item itself.
 fn by_preference(
-    offered: Vec<(RelationPart, RelationTarget)>,
+    offered: Vec<(RelationPart, HeldTarget)>,
     accepted: &AcceptedLanguages,
-    from: &RelationTarget,
-) -> Vec<(RelationPart, RelationTarget)> {
+    from: &HeldTarget,
+) -> Vec<(RelationPart, HeldTarget)> {
     let mut left = offered;
     let mut tried = Vec::new();
     while let Some(best) = accepted.choose(left.iter().filter_map(|(part, _)| language(part))) {

@@ -82,7 +82,7 @@ impl OutgoingTransfer {
     pub fn begin(holdings: &Holdings, wish: TransferRequest, now: String) -> Result<Self, ReplicationError> {
         // Report an invalid URL or token at once.
         let to = PeerArchive::new(&wish.to, wish.token.clone())?.url().to_owned();
-        let (holding, _) = holdings.find(&wish.item)?;
+        let (holding, _) = holdings.find_bare(&wish.item)?;
         let before = Self::all(holdings.data())?.into_iter().filter(|before| before.path == holding.path);
         let before: Vec<Self> = before.collect();
         let (handover, taker) = match holdings.open_grant(&holding.path)? {
@@ -130,7 +130,7 @@ impl OutgoingTransfer {
     ) -> Result<(), ReplicationError> {
         let peer = PeerArchive::new(&wish.to, wish.token.clone())?;
         let known = here.with_holdings(|here| {
-            let (holding, _) = here.find(&wish.item)?;
+            let (holding, _) = here.find_bare(&wish.item)?;
             let granted = here.open_grant(&holding.path)?.filter(|(_, to)| to != peer.url());
             let taker = Self::for_item(here.data(), &holding.path)?.and_then(|noted| noted.taker);
             Ok(granted.map(|(_, to)| (to, taker)))
@@ -204,7 +204,7 @@ impl OutgoingTransfer {
             state: None,
             holder: None,
         };
-        let (path, none) = match holdings.find(label) {
+        let (path, none) = match holdings.find_bare(label) {
             Ok((holding, _)) => {
                 let state = Some(holding.state.name().to_owned());
                 // Between grant and acknowledgment nobody has the Original.
@@ -240,7 +240,7 @@ impl OutgoingTransfer {
 
     /// Cancels a transfer that was not granted.
     pub fn cancel(holdings: &Holdings, label: &str) -> Result<(), ArchiveError> {
-        if let Ok((holding, _)) = holdings.find(label)
+        if let Ok((holding, _)) = holdings.find_bare(label)
             && let Some((_, to)) = holdings.open_grant(&holding.path)?
         {
             return Err(ArchiveError::Granted { label: label.to_owned(), to });
@@ -268,7 +268,7 @@ impl OutgoingTransfer {
     }
 
     fn of_label(holdings: &Holdings, label: &str) -> Result<Vec<Self>, ArchiveError> {
-        let path = match holdings.find(label) {
+        let path = match holdings.find_bare(label) {
             Ok((holding, _)) => holding.path,
             // The item is gone, but its transfer file may remain.
             Err(ArchiveError::Dropped { .. }) => {

@@ -1,12 +1,11 @@
 //! Web addresses of items and files: `/col/<label>/…` (clause 2.3).
 
 use ibi_id::{Form, Label};
-use ibi_protocol::FilePath;
+use ibi_protocol::{FilePath, location};
 
 use crate::archive::HeldItem;
 use crate::item::ItemLabels;
 use crate::relations::TargetPart;
-use crate::url_path::{encode_file_path, encode_path_bytes};
 
 /// The address of an Archive, as used in links.
 #[derive(Debug, Clone)]
@@ -27,37 +26,37 @@ impl ServiceAddress {
 
 /// The page of an item.
 pub fn item_page_path(labels: &ItemLabels) -> String {
-    format!("/col/{}/", labels.primary())
+    location::page_path(labels.primary())
 }
 
 /// The folder of an item's files; without a file name, it opens the item's target.
 pub fn item_folder_path(labels: &ItemLabels) -> String {
-    format!("/col/{}/doc/", labels.primary())
+    location::folder_path(labels.primary())
 }
 
 /// A file of an item, by its name in the inventory.
 pub fn item_file_path(labels: &ItemLabels, name: &str) -> String {
-    format!("/col/{}/doc/{}", labels.primary(), encode_path_bytes(&crate::store::decode_logical_path(name)))
+    location::file_path(labels.primary(), &encoded_file_name(name))
+}
+
+/// A file's name in the inventory, percent-encoded for a URL.
+pub(crate) fn encoded_file_name(name: &str) -> String {
+    location::encode_path_bytes(&crate::store::decode_logical_path(name)).to_string()
 }
 
 /// A path below the target URL of an item: this Archive redirects from there.
 pub fn below_target_path(labels: &ItemLabels, path: &FilePath) -> String {
-    format!("/col/{}/doc{}", labels.primary(), encode_file_path(path))
+    location::below_target_path(labels.primary(), path)
 }
 
 /// The page that lists the files of an item.
 pub fn file_list_path(labels: &ItemLabels) -> String {
-    format!("/col/{}/files", labels.primary())
+    location::file_list_path(labels.primary())
 }
 
 /// The metadata of an item, in a format or as a page in a language.
 pub fn metadata_path(item: &HeldItem, what: &TargetPart) -> String {
-    let page = item_page_path(&item.item.metadata);
-    match what {
-        TargetPart::Metadata { format: Some(format), .. } => format!("{page}{format}"),
-        TargetPart::Metadata { language: Some(language), .. } => format!("{page}?lang={language}"),
-        TargetPart::Metadata { .. } | TargetPart::Item => page,
-    }
+    location::metadata_path(item.item.metadata.primary(), what)
 }
 
 /// Splits the path after `/col/` into a label and the rest. Forms are tried in the order of clause

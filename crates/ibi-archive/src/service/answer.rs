@@ -9,7 +9,7 @@ use ibi_store::journal::State;
 use crate::ArchiveError;
 use crate::archive::{HeldItem, Holdings};
 use crate::item::ItemLabels;
-use crate::relations::{RelationOfferSet, RelationTarget, TargetPart};
+use crate::relations::{self, HeldOfferSet, HeldTarget, TargetPart, labels_of};
 use crate::service::AckKeys;
 use crate::service::address::{self, ServiceAddress};
 
@@ -42,12 +42,12 @@ pub fn answer_request(
         }
         Err(error) => return Err(error),
     };
-    let from = RelationTarget::new(holding, role);
+    let from = relations::target_of(holding, role);
     let mut pairs = Pairs::new();
     pairs.push("archiveaddress", &asked.address.archive);
     push_forms(&mut pairs, "ibi.archiveservice", &holdings.settings().announced_labels());
     push_platform_software(&mut pairs, holdings);
-    push_forms(&mut pairs, "ibi", from.labels());
+    push_forms(&mut pairs, "ibi", labels_of(&from));
     let wanted = &request.verbs.relation;
     if wanted.parts().contains(&RelationPart::LastEdition) || request.wants_all {
         push_next_edition(holdings, &mut pairs, &from)?;
@@ -59,7 +59,7 @@ pub fn answer_request(
         pairs.sort();
         return Ok(pairs);
     }
-    if !from.labels().iter().any(|own| is_same_identifier(own, label)) {
+    if !labels_of(&from).iter().any(|own| is_same_identifier(own, label)) {
         // Use this Archive's spelling: the item may have been imported separately from one with
         // another spelling (clause 1.3).
         let own = from.holding.item.aliases.iter().find(|own| is_same_identifier(own, label));
@@ -76,7 +76,7 @@ pub fn answer_request(
         push_forms(&mut pairs, format!("{}.nextedition", pair_name("ibi", relation)), labels);
     }
     for (relation, led) in &offers.leading {
-        push_forms(&mut pairs, pair_name("ibi", relation), led.labels());
+        push_forms(&mut pairs, pair_name("ibi", relation), labels_of(led));
     }
     let client = request.client.first().copied();
     let mut led_to = Vec::new();
@@ -98,11 +98,7 @@ pub fn answer_request(
 
 /// The next edition of the item itself. If the chain continues in another Archive, the first
 /// edition that is not here (clause 3.4).
-fn push_next_edition(
-    holdings: &Holdings,
-    pairs: &mut Pairs,
-    from: &RelationTarget,
-) -> Result<(), ArchiveError> {
+fn push_next_edition(holdings: &Holdings, pairs: &mut Pairs, from: &HeldTarget) -> Result<(), ArchiveError> {
     if from.what != TargetPart::Item {
         return Ok(());
     }
@@ -120,12 +116,12 @@ fn push_next_edition(
 fn push_removed_group(
     holdings: &Holdings,
     pairs: &mut Pairs,
-    from: &RelationTarget,
+    from: &HeldTarget,
     wanted: &Relation,
 ) -> Result<(), ArchiveError> {
     let asked = wanted.parts().iter().find(|part| matches!(part, RelationPart::Translation(_)));
     let Some(asked) = asked.filter(|_| from.what == TargetPart::Item) else { return Ok(()) };
-    let others = holdings.translations(&from.holding)?.into_iter().skip(1);
+    let others = holdings.translation_members(&from.holding)?.into_iter().skip(1);
     for member in others.filter(|member| !member.removed) {
         let part = RelationPart::Translation(member.language);
         if asked.accepts_part(&part)
@@ -138,8 +134,8 @@ fn push_removed_group(
 }
 
 /// All properties of an item, in the relations of the standard's Example 7.2 (D38).
-fn all_offers(holdings: &Holdings, from: &RelationTarget) -> Result<RelationOfferSet, ArchiveError> {
-    let mut all = RelationOfferSet::default();
+fn all_offers(holdings: &Holdings, from: &HeldTarget) -> Result<HeldOfferSet, ArchiveError> {
+    let mut all = HeldOfferSet::default();
     for modifiers in ["", "!", "!:", "!:(oai_dc)", ":", ":(oai_dc)", ":+", "+"] {
         // Each is one of the 14 compositions, or empty.
         let Ok(relation) = Relation::from_modifiers(modifiers) else { continue };
@@ -183,13 +179,13 @@ fn push_offer(
     holdings: &Holdings,
     pairs: &mut Pairs,
     relation: &Relation,
-    led: &RelationTarget,
+    led: &HeldTarget,
     request: &UrlRequest,
     client: Option<IpAddr>,
     asked: &ServiceAnswerContext<'_>,
 ) -> Result<bool, ArchiveError> {
     if !relation.is_empty() {
-        push_forms(pairs, pair_name("ibi", relation), led.labels());
+        push_forms(pairs, pair_name("ibi", relation), labels_of(led));
     }
     let holding = &led.holding;
     let is_link = |part: &RelationPart| !matches!(part, RelationPart::Metadata(_));
@@ -218,7 +214,7 @@ const CONTENT_TYPE_METADATA: &str = "Metadata";
 /// file.
 pub(crate) fn target_location(
     holdings: &Holdings,
-    led: &RelationTarget,
+    led: &HeldTarget,
     request: &UrlRequest,
     client: Option<IpAddr>,
     now: i64,

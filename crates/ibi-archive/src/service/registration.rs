@@ -9,6 +9,8 @@ use ibi_http::CertificateProblem;
 use ibi_http::outgoing::{HttpClient, HttpClientError};
 use ibi_protocol::{Pairs, WireRegistration, WireRequest};
 
+use crate::service::followers::FOLLOW_TOKEN_HEADER;
+
 /// Initial and maximum delay between retries.
 const FIRST_REGISTRATION_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_REGISTRATION_RETRY_DELAY: Duration = Duration::from_secs(300);
@@ -39,6 +41,8 @@ pub struct ServiceRegistrar {
     pub url: String,
     /// The registration to send.
     pub registration: WireRegistration,
+    /// The token with which the resolver may follow this Archive (4.4).
+    follow_token: String,
     /// Other labels of the service, tried in turn if the first is refused: the resolver may have
     /// registered another form (clause 3.2).
     other_labels: Vec<String>,
@@ -48,8 +52,13 @@ pub struct ServiceRegistrar {
 
 impl ServiceRegistrar {
     /// A resolver at `url` that knows this Archive by one of these labels.
-    pub fn new(url: String, registration: WireRegistration, other_labels: Vec<String>) -> Self {
-        Self { url, registration, other_labels, chosen: Arc::default() }
+    pub fn new(
+        url: String,
+        registration: WireRegistration,
+        follow_token: String,
+        other_labels: Vec<String>,
+    ) -> Self {
+        Self { url, registration, follow_token, other_labels, chosen: Arc::default() }
     }
 
     /// The registration, with the label in use.
@@ -169,7 +178,8 @@ impl ServiceRegistrar {
     ) -> Result<Pairs, ServiceRegistrarError> {
         let url = format!("{}?{}", self.url, request.to_query());
         let silent = |error: &dyn std::fmt::Display| ServiceRegistrarError::Silent(error.to_string());
-        let asked = client.get(&url, MAX_REGISTRATION_REPLY_BYTES).await;
+        let headers = [(FOLLOW_TOKEN_HEADER, self.follow_token.as_str())];
+        let asked = client.get_with(&url, &headers, MAX_REGISTRATION_REPLY_BYTES).await;
         let (status, answer) = asked.map_err(|error| match error {
             HttpClientError::Certificate(problem) => ServiceRegistrarError::Certificate(problem),
             other => silent(&other),

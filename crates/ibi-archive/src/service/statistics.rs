@@ -13,7 +13,7 @@ use ibi_store::service::{RecordedResponse, UsageCount};
 use ibi_store::{IssuedRange, ServiceStorage, StorageError};
 
 use crate::ArchiveError;
-use crate::service::robots::is_robot;
+use ibi_http::robots::is_robot;
 
 /// Repeated requests of one client for the same thing within this window count once (COUNTER 5.1).
 const DOUBLE_CLICK_SECONDS: i64 = 30;
@@ -203,6 +203,20 @@ impl Statistics {
             // Nothing was written: buffer the counts again.
             counts.into_iter().for_each(|(key, times)| *waiting.counts.entry(key).or_default() += times);
         }
+    }
+
+    /// Adds the counts of a resolver's report, unless it was added before. Returns whether it was
+    /// new.
+    pub fn add_report(
+        &self,
+        resolver: &str,
+        sequence: u64,
+        counts: &[UsageCount],
+    ) -> Result<bool, ArchiveError> {
+        self.with_state(|state| {
+            state.check_log_space(counts.len() as u64 * MAX_COUNT_BYTES)?;
+            state.add_report(resolver, sequence, counts)
+        })
     }
 
     /// Forgets clients last seen before the double-click window.

@@ -2,6 +2,7 @@
 
 mod collection;
 mod drafts;
+mod following;
 mod holders;
 mod idempotency;
 mod items;
@@ -51,6 +52,8 @@ pub(super) fn router() -> Router<Arc<ArchiveSite>> {
         .route("/links/accept", post(links::accept))
         .route("/links/refuse", post(links::refuse))
         .route("/links/withdraw", post(links::withdraw))
+        .route("/locations", get(following::locations))
+        .route("/usage", post(following::usage))
         .route("/audit", get(audit))
         .route("/drafts", get(drafts::list).post(drafts::begin))
         .route("/drafts/{id}", get(drafts::get).patch(drafts::describe).delete(drafts::delete))
@@ -105,8 +108,7 @@ fn authorize(site: &ArchiveSite, headers: &HeaderMap, role: ServiceRole) -> Resu
 
 /// Reads a JSON body whatever its `Content-Type`: `curl -d` declares a form.
 ///
-/// A long body needs a memory grant before it arrives, and another for the parsed value before it
-/// is parsed.
+/// A long body needs a memory grant before it arrives, for itself and for the parsed value.
 async fn json_body<T: DeserializeOwned + Send + 'static>(
     site: &ArchiveSite,
     request: Request,
@@ -138,19 +140,22 @@ async fn json_body_within<T: DeserializeOwned + Send + 'static>(
     let length = request.body().size_hint().upper().and_then(|length| usize::try_from(length).ok());
     let length = length.unwrap_or(most).min(most);
     let is_long = length > MAX_SHORT_BODY_BYTES;
-    let arriving = if is_long { Some(site.desk.grant(length as u64).await?) } else { None };
+    // For the body and for what is parsed from it, at once: a request that waits for memory while it
+    // holds some could block itself, and one that holds uncounted memory while it waits could
+    // exceed the budget.
+    let share = match is_long {
+        true => Some(site.desk.grant(length as u64 * (1 + JSON_MEMORY_FACTOR)).await?),
+        false => None,
+    };
     let bytes = body::read_whole_body(request.into_body(), most, &site.limits).await?;
     let text = if bytes.is_empty() { &b"{}"[..] } else { &bytes[..] };
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(Problem::bad_request("the body is a JSON object"));
     }
-    if !is_long {
+    let Some(share) = share else {
         let read = serde_json::from_slice(text).map_err(|error| body_problem(&error))?;
         return Ok((read, ibi_store::digests::sha512(text), None));
-    }
-    // Release it first: a request that waits for memory while it holds some could block itself.
-    drop(arriving);
-    let share = site.desk.grant(bytes.len() as u64 * JSON_MEMORY_FACTOR).await?;
+    };
     let parsed = site.desk.memory().run(share, move || {
         let read = serde_json::from_slice(&bytes).map_err(|error| body_problem(&error))?;
         Ok((read, ibi_store::digests::sha512(&bytes)))

@@ -2,6 +2,8 @@
 //! everything in clause 4.1 for items held here. Other requests are redirected to the resolver
 //! (clause 2).
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
@@ -16,10 +18,11 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use crate::ArchiveError;
 use crate::archive::Holdings;
 use crate::relations::walk::RelationDestination;
-use crate::relations::{RelationTarget, TargetPart};
+use crate::relations::{self, HeldTarget, TargetPart};
 use crate::service::address;
 use crate::service::answer::{may_open, target_location};
 use crate::web::item_routes::{self, PageRequest};
+use crate::web::large_response;
 use crate::web::site::{ArchiveSite, problem};
 use crate::web::target_redirect;
 
@@ -30,7 +33,10 @@ const MAX_ACCEPT_LANGUAGE_BYTES: usize = 8 << 10;
 /// Characters to encode in a `Location` header, besides everything that is not ASCII.
 const LOCATION_ENCODE_SET: &AsciiSet = &CONTROLS.add(b' ');
 
-pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> Result<Response, Problem> {
+pub(super) async fn serve_persistent_url(
+    site: &Arc<ArchiveSite>,
+    client: &PageRequest,
+) -> Result<Response, Problem> {
     let uri = &client.uri;
     let asked = PersistentUrl::parse(uri.path(), uri.query()).map_err(|error| match error {
         PersistentUrlError::Label { .. } => {
@@ -39,7 +45,12 @@ pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> 
         }
         error => Problem::bad_request(error.to_string()).in_portuguese(error.in_portuguese()),
     })?;
-    let holdings = &*site.desk.read().map_err(|error| problem(&error))?;
+    if is_explanation(uri.query()) {
+        return redirect_to_resolver(site, client).ok_or_else(|| {
+            Problem::not_found("a resolver explains resolutions, and this Archive is not registered with one")
+        });
+    }
+    let holdings = site.desk.read().map_err(|error| problem(&error))?;
     let label = asked.label.spelling();
     let (holding, role) = match holdings.find_bare(label) {
         Ok(found) => found,
@@ -48,7 +59,7 @@ pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> 
         ) => return redirect_to_resolver(site, client).ok_or_else(|| not_held_problem(label, &error)),
         Err(error) => return Err(problem(&error)),
     };
-    let from = RelationTarget::new(holding, role);
+    let from = relations::target_of(holding, role);
     let accepted = AcceptedLanguages::parse(&accept_language(&client.headers));
     let followed = holdings.follow_relation(&from, &asked.verbs.relation, &accepted);
     let led = match followed.map_err(|error| problem(&error))? {
@@ -59,8 +70,12 @@ pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> 
         },
         RelationDestination::Removed(led) => {
             let role = if led.what == TargetPart::Item { LabelRole::Item } else { LabelRole::Metadata };
-            holdings.load_long_metadata(&led.holding).map_err(|error| problem(&error))?;
-            return item_routes::tombstone(holdings, &led.holding, role, client);
+            let removed = holdings.item_bare(&led.holding.path).map_err(|error| problem(&error))?;
+            let bytes = large_response::metadata_bytes(&holdings, &removed)?;
+            let answer = move |_: &_, holdings: &_, removed: &_, client: &_| {
+                item_routes::tombstone(holdings, removed, role, client)
+            };
+            return item_routes::answer_by_size(site, holdings, removed, bytes, client, answer).await;
         }
         RelationDestination::Missing(there) => {
             return redirect_to_resolver(site, client)
@@ -73,7 +88,7 @@ pub(super) fn serve_persistent_url(site: &ArchiveSite, client: &PageRequest) -> 
                 .in_portuguese(format!("{label} está aqui como cópia, e o original é exigido"))
         });
     }
-    deliver(site, holdings, client, &asked, &led)
+    deliver(site, &holdings, client, &asked, &led)
 }
 
 /// Redirects a client within this Archive or to the item's target URL.
@@ -82,7 +97,7 @@ fn deliver(
     holdings: &Holdings,
     client: &PageRequest,
     asked: &PersistentUrl,
-    led: &RelationTarget,
+    led: &HeldTarget,
 ) -> Result<Response, Problem> {
     let holding = &led.holding;
     let request = UrlRequest {
@@ -128,6 +143,12 @@ fn deliver(
     Ok(response)
 }
 
+/// Whether a query asks how the URL is resolved (D33).
+fn is_explanation(query: Option<&str>) -> bool {
+    let mut pairs = query.unwrap_or_default().split('&');
+    query == Some("explain") || pairs.any(|pair| pair == "ibiurl.explain=yes")
+}
+
 /// The language that the reader chose for pages.
 fn page_language_of(client: &PageRequest) -> Option<UiLanguage> {
     let query = client.uri.query()?;
@@ -135,7 +156,7 @@ fn page_language_of(client: &PageRequest) -> Option<UiLanguage> {
 }
 
 /// Whether the redirect leads to a page in the reader's language, not to a file.
-fn is_page(led: &RelationTarget, asked: &PersistentUrl) -> bool {
+fn is_page(led: &HeldTarget, asked: &PersistentUrl) -> bool {
     asked.verbs.file_list || led.what == TargetPart::Metadata { format: None, language: None }
 }
 

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::ArchiveError;
 use crate::archive::Holdings;
-use crate::relations::RelationTarget;
+use crate::relations;
 use crate::service::address;
 use crate::service::answer::{ServiceAnswerContext, answer_request as answer_url};
 use crate::web::item_routes::PageRequest;
@@ -45,7 +45,8 @@ pub(super) async fn get(State(site): State<Arc<ArchiveSite>>, request: Request) 
             Err(error) => return refused(problem(&error)),
         }
     }
-    persistent_url::serve_persistent_url(&site, &PageRequest::of(&site, &request)).unwrap_or_else(refused)
+    let client = PageRequest::of(&site, &request);
+    persistent_url::serve_persistent_url(&site, &client).await.unwrap_or_else(refused)
 }
 
 /// Whether a query at the service's own address belongs to a persistent URL or a page. A service
@@ -109,7 +110,7 @@ fn acknowledge(site: &ArchiveSite, holdings: &Holdings, acknowledgment: &Acknowl
     // Data or metadata: both the message and the URL decide (clause 3.5).
     let kind = if role == LabelRole::Metadata { ContentType::Metadata } else { acknowledgment.contenttype };
     let path = holding.path.clone();
-    let led = RelationTarget::new(holding, LabelRole::Item);
+    let led = relations::target_of(holding, LabelRole::Item);
     let any = Relation::new(vec![RelationPart::Translation(None)]).unwrap_or_default();
     let group = holdings.relation_offers(&led, &any).map(|offers| offers.whole).unwrap_or_default();
     let asked = group.iter().map(|(_, led)| led.holding.path.as_str());

@@ -22,6 +22,7 @@ use crate::replication::incoming_transfers::IncomingTransfers;
 use crate::replication::link_exchange::LinkExchange;
 use crate::replication::{self, outgoing_transfer};
 use crate::service::address::ServiceAddress;
+use crate::service::followers::ResolverFollowers;
 use crate::service::{AckKeys, DraftQuota, DraftStore, ServiceTokens, Statistics, open_tokens};
 use crate::web::failure;
 use crate::web::file::BlockPool;
@@ -42,6 +43,8 @@ pub struct ArchiveSite {
     pub(super) statistics: Statistics,
     pub(super) drafts: DraftStore,
     pub(super) tokens: ServiceTokens,
+    /// The resolvers that may follow the location feed.
+    pub(super) followers: ResolverFollowers,
     pub(super) address: ServiceAddress,
     pub(super) proxies: TrustedProxies,
     pub(super) limits: ServerLimits,
@@ -146,6 +149,7 @@ impl ArchiveSite {
             statistics: Statistics::open(data, secret()?)?,
             drafts: DraftStore::open(data, options.drafts)?,
             tokens: open_tokens(data),
+            followers: ResolverFollowers::default(),
             address: options.address,
             proxies: options.proxies,
             limits: options.limits,
@@ -210,6 +214,11 @@ impl ArchiveSite {
     /// damaged journal blocks changes.
     pub async fn watch_journal(self: Arc<Self>) {
         crate::engine::watch_journal(Arc::clone(&self.desk)).await;
+    }
+
+    /// The resolvers that may follow the location feed.
+    pub fn followers(&self) -> &ResolverFollowers {
+        &self.followers
     }
 
     /// Usage statistics.

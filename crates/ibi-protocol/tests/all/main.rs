@@ -15,6 +15,7 @@ mod clauses_of_translations;
 mod conversations;
 mod federation;
 mod honest_federation;
+mod location_feed;
 mod lying_archive;
 mod properties;
 mod properties_of_resolution;

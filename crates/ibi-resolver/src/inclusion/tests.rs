@@ -84,7 +84,8 @@ fn world(standing: &str) -> InclusionFixture {
     let time = AtomicI64::new(100);
     let clock: ResolverClock = Arc::new(move || time.fetch_add(1, Ordering::SeqCst));
     let health = ArchiveHealth::default();
-    let inclusion = InclusionService::new(registry.clone(), played.clone(), health.clone(), clock).unwrap();
+    let inclusion =
+        InclusionService::new(registry.clone(), played.clone(), health.clone(), clock, None).unwrap();
     InclusionFixture { _folder: folder, registry, played, health, inclusion, begun: Instant::now() }
 }
 
@@ -119,7 +120,7 @@ impl InclusionFixture {
         shown(
             &self
                 .inclusion
-                .handle(WireRequest::Inclusion(registration(SERVICE, address, KEY)), client())
+                .handle(WireRequest::Inclusion(registration(SERVICE, address, KEY)), client(), None)
                 .await,
         )
     }
@@ -131,7 +132,7 @@ impl InclusionFixture {
 
     async fn exclude_from(&self, address: &str) -> String {
         let request = WireRequest::Exclusion(registration(SERVICE, address, KEY));
-        shown(&self.inclusion.handle(request, client()).await)
+        shown(&self.inclusion.handle(request, client(), None).await)
     }
 }
 
@@ -205,7 +206,7 @@ async fn another_protocol_is_confirmed_anew_and_certificates_are_told() {
     let id = world.registry.find(&SERVICE.parse().unwrap()).unwrap().id;
     world.health.record(id).failed_because(Some(&ibi_http::CertificateProblem::Expired));
     let secure = WireRegistration { protocol: WireProtocol::Https, ..registration(SERVICE, "here.br", KEY) };
-    let told = world.inclusion.handle(WireRequest::Inclusion(secure), client()).await;
+    let told = world.inclusion.handle(WireRequest::Inclusion(secure), client(), None).await;
     assert_eq!(shown(&told), format!("{UNSUCCESSFUL} status.certificate expired"));
     assert_eq!(world.stands(), RegistrationStatus::Unconfirmed);
     assert!(world.problem().unwrap().starts_with("the certificate has expired: its operator must renew it"));
@@ -221,7 +222,7 @@ async fn clause_3_3_who_is_not_registered_and_whose_key_is_wrong_are_refused_ali
         for request in
             [WireRequest::Inclusion(registration.clone()), WireRequest::Exclusion(registration.clone())]
         {
-            let answer = world.inclusion.handle(request, client()).await;
+            let answer = world.inclusion.handle(request, client(), None).await;
             assert_eq!((shown(&answer).as_str(), answer.retry_after), ("403 status.archive refused", None));
         }
     }
@@ -230,13 +231,17 @@ async fn clause_3_3_who_is_not_registered_and_whose_key_is_wrong_are_refused_ali
     // No callback was made, and nothing has changed.
     assert_eq!((world.calls("a.br").len(), world.stands()), (0, RegistrationStatus::Retired));
     // That was the fifth failure.
-    let answer =
-        world.inclusion.handle(WireRequest::Inclusion(registration(SERVICE, "a.br", KEY)), client()).await;
+    let answer = world
+        .inclusion
+        .handle(WireRequest::Inclusion(registration(SERVICE, "a.br", KEY)), client(), None)
+        .await;
     assert_eq!(shown(&answer), "429 status.archive refused");
     assert!(answer.retry_after.is_some_and(|wait| wait <= Duration::from_secs(1)));
     let elsewhere = [198, 51, 100, 1].into();
-    let answer =
-        world.inclusion.handle(WireRequest::Inclusion(registration(SERVICE, "a.br", KEY)), elsewhere).await;
+    let answer = world
+        .inclusion
+        .handle(WireRequest::Inclusion(registration(SERVICE, "a.br", KEY)), elsewhere, None)
+        .await;
     assert_eq!(shown(&answer), "403 status.archive refused");
 }
 
@@ -246,7 +251,7 @@ async fn clause_3_6_what_is_malformed_is_said() {
     assert!(
         world.include("127.1").await.starts_with("400 error bad-value message {archiveaddress: write host")
     );
-    let other = world.inclusion.handle(WireRequest::InclusionConfirmation, client()).await;
+    let other = world.inclusion.handle(WireRequest::InclusionConfirmation, client(), None).await;
     assert!(shown(&other).starts_with("400 error unknown-servicesubject"));
 }
 
@@ -350,7 +355,9 @@ async fn who_goes_while_its_confirmation_is_on_its_way_is_gone() {
     world.plays("here.br", ScriptedReply::Waits(go.clone()));
     let (inclusion, registration) = (world.inclusion.clone(), registration(SERVICE, "here.br", KEY));
     let included =
-        tokio::spawn(async move { inclusion.handle(WireRequest::Inclusion(registration), client()).await });
+        tokio::spawn(
+            async move { inclusion.handle(WireRequest::Inclusion(registration), client(), None).await },
+        );
     while world.played.started.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
@@ -385,7 +392,9 @@ async fn a_new_address_is_followed_at_once() {
     world.plays("new.br", YES);
     let (inclusion, registration) = (world.inclusion.clone(), registration(SERVICE, "old.br", KEY));
     let old =
-        tokio::spawn(async move { inclusion.handle(WireRequest::Inclusion(registration), client()).await });
+        tokio::spawn(
+            async move { inclusion.handle(WireRequest::Inclusion(registration), client(), None).await },
+        );
     while world.played.started.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
     }

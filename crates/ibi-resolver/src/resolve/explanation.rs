@@ -4,6 +4,7 @@
 mod explanation_text;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ibi_http::accept::UiLanguage;
 use ibi_http::pooled_client::HttpScheme;
@@ -96,6 +97,9 @@ pub struct ExplainedAnswer {
     /// The time until its reply, if it was queried and the reply was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub microseconds: Option<u64>,
+    /// The age of the index in milliseconds, if it answered for the Archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index_age: Option<u64>,
 }
 
 /// A summary of a reply.
@@ -189,6 +193,7 @@ impl RoundNotes {
                 secure: member.archive.scheme() == HttpScheme::Https,
                 said: answer.map_or(ExplainedReply::Waiting, |answer| ExplainedReply::new(&answer.said)),
                 microseconds: None,
+                index_age: None,
             }
         };
         let round = ExplainedRound {
@@ -207,6 +212,18 @@ impl RoundNotes {
             let (_, mut heard) = self.unheard.remove(at);
             heard.said = ExplainedReply::new(said);
             heard.microseconds = Some(micros(self.began, now));
+            self.round.archives.push(heard);
+        }
+    }
+}
+
+impl RoundNotes {
+    /// Records what the index answers for an Archive.
+    pub(crate) fn record_indexed(&mut self, place: usize, said: &ArchiveReply, age: Duration) {
+        if let Some(at) = self.unheard.iter().position(|(other, _)| *other == place) {
+            let (_, mut heard) = self.unheard.remove(at);
+            heard.said = ExplainedReply::new(said);
+            heard.index_age = Some(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
             self.round.archives.push(heard);
         }
     }

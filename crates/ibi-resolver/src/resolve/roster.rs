@@ -9,6 +9,7 @@ use ibi_protocol::analysis::ArchiveId;
 
 use super::load::ArchiveLoad;
 use crate::archive::{RegisteredArchive, RegistrationStatus};
+use crate::location_index::{FollowedArchive, LocationIndex};
 
 /// The Archives that count: all but the retired ones (4.3).
 pub(super) struct ArchiveRoster {
@@ -23,10 +24,16 @@ pub(crate) struct RosterMember {
     /// Why it is not queried.
     pub(super) absent: Option<String>,
     pub(super) load: Arc<ArchiveLoad>,
+    /// The state of its location feed, if there is an index.
+    pub(super) followed: Option<Arc<FollowedArchive>>,
 }
 
 impl ArchiveRoster {
-    fn new(source: Arc<[Arc<RegisteredArchive>]>, before: Option<&ArchiveRoster>) -> Self {
+    fn new(
+        source: Arc<[Arc<RegisteredArchive>]>,
+        before: Option<&ArchiveRoster>,
+        index: Option<&LocationIndex>,
+    ) -> Self {
         let known = before.iter().flat_map(|roster| &roster.members);
         let loads: HashMap<ArchiveId, &Arc<ArchiveLoad>> =
             known.map(|member| (member.archive.id, &member.load)).collect();
@@ -36,10 +43,20 @@ impl ArchiveRoster {
                 hosts: archive.url_hosts(),
                 absent: absence_reason(archive),
                 load: loads.get(&archive.id).map_or_else(Arc::default, |&held| Arc::clone(held)),
+                followed: index.map(|index| index.followed(archive.id)),
                 archive: Arc::clone(archive),
             })
             .collect();
         Self { source, members }
+    }
+
+    /// Whether the index can answer for every Archive that counts.
+    pub(super) fn is_indexed(&self, index: &LocationIndex) -> bool {
+        let is_current = |member: &RosterMember| {
+            member.absent.is_none()
+                && member.followed.as_ref().is_some_and(|followed| index.age(followed).is_some())
+        };
+        self.members.iter().all(is_current)
     }
 
     pub(super) fn archive(&self, id: ArchiveId) -> Option<&Arc<RegisteredArchive>> {
@@ -66,12 +83,16 @@ fn absence_reason(archive: &RegisteredArchive) -> Option<String> {
 pub(super) struct RosterCache(Mutex<Option<Arc<ArchiveRoster>>>);
 
 impl RosterCache {
-    pub(super) fn of(&self, archives: Arc<[Arc<RegisteredArchive>]>) -> Arc<ArchiveRoster> {
+    pub(super) fn of(
+        &self,
+        archives: Arc<[Arc<RegisteredArchive>]>,
+        index: Option<&LocationIndex>,
+    ) -> Arc<ArchiveRoster> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(roster) if Arc::ptr_eq(&roster.source, &archives) => Arc::clone(roster),
             before => {
-                let roster = Arc::new(ArchiveRoster::new(archives, before.as_deref()));
+                let roster = Arc::new(ArchiveRoster::new(archives, before.as_deref(), index));
                 *last = Some(Arc::clone(&roster));
                 roster
             }

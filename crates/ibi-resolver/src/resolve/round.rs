@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ibi_protocol::analysis::{
-    AnswerExpectation, ArchiveReply, RoundAnswer, RoundDecision, RoundQuery, check, decide,
+    AnswerExpectation, ArchiveReply, RoundAnswer, RoundDecision, RoundPurpose, RoundQuery, check, decide,
 };
 use ibi_protocol::{Pairs, PairsLimits, UrlRequest, WireRequest};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -19,6 +19,7 @@ use super::explanation::RoundNotes;
 use super::gather::{FutureSet, PendingFuture};
 use super::roster::{ArchiveRoster, RosterMember};
 use crate::archive::RegisteredArchive;
+use crate::location_index::{IndexReply, LocationIndex};
 use crate::transport::{ArchiveTransport, ArchiveTransportError};
 
 /// Timeout for the answers to one query.
@@ -56,11 +57,15 @@ enum RoundEvent {
 pub(super) fn ask_all<A: ArchiveTransport>(
     ask: &A,
     roster: Arc<ArchiveRoster>,
+    index: Option<&LocationIndex>,
     wanted: RoundQuery,
     client: &[IpAddr],
     deadline: Instant,
     explain: bool,
 ) -> ResolutionRound {
+    // Whoever requires the Original, and disputed claims, are for the Archives themselves (4.4).
+    let index = index.filter(|_| !wanted.original && wanted.purpose != RoundPurpose::Recount);
+    let found = index.and_then(|index| Some((index, index.find(&wanted).ok()?)));
     let query = WireRequest::Url(UrlRequest {
         client: client.to_vec(),
         ibi: wanted.label.spelling().to_owned(),
@@ -73,9 +78,36 @@ pub(super) fn ask_all<A: ArchiveTransport>(
     let (mut answers, mut minters_waiting) = (Vec::new(), 0);
     let mut asked: Vec<PendingFuture<AnswerBody>> = Vec::with_capacity(roster.members.len());
     let mut places = Vec::with_capacity(roster.members.len());
-    for (place, RosterMember { archive, absent, load, .. }) in roster.members.iter().enumerate() {
+    let mut indexed = Vec::new();
+    for (place, RosterMember { archive, absent, load, followed, hosts }) in roster.members.iter().enumerate()
+    {
+        if absent.is_none()
+            && let Some((index, found)) = &found
+            && let Some(age) = followed.as_ref().and_then(|followed| index.age(followed))
+        {
+            let reply = match index.reply(found, archive, &wanted) {
+                Ok(IndexReply::Nothing) => Some(ArchiveReply::Nothing),
+                Ok(IndexReply::Answer(pairs)) => check(&pairs, &expectation(&wanted, archive, hosts))
+                    .ok()
+                    .map(|checked| ArchiveReply::from(Ok(checked))),
+                Ok(IndexReply::Ask) | Err(_) => None,
+            };
+            if let Some(reply) = reply {
+                indexed.push((place, age, reply));
+                continue;
+            }
+        }
         let failed = match absent {
-            Some(why) => why.clone(),
+            Some(why) => {
+                let links = found.as_ref().and_then(|(index, found)| {
+                    let links = index.last_known_links(found, archive, &wanted).ok()??;
+                    check(&links, &expectation(&wanted, archive, hosts)).ok()?
+                });
+                if let Some(known) = links {
+                    answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Offered(known) });
+                }
+                why.clone()
+            }
             None => match load.slot(began) {
                 None => "busy with earlier questions".to_owned(),
                 Some(slot) => {
@@ -93,7 +125,15 @@ pub(super) fn ask_all<A: ArchiveTransport>(
         };
         answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Failed(failed) });
     }
-    let notes = explain.then(|| RoundNotes::new(&wanted, query, began, &roster.members, &answers));
+    let mut notes = explain.then(|| RoundNotes::new(&wanted, query, began, &roster.members, &answers));
+    for (place, age, said) in indexed {
+        if let Some(notes) = &mut notes {
+            notes.record_indexed(place, &said, age);
+        }
+        if !matches!(said, ArchiveReply::Nothing) {
+            answers.push(RoundAnswer { archive: roster.members[place].archive.id, said });
+        }
+    }
     let deadline = deadline.min(began + ANSWER_TIMEOUT);
     let (waiting, timer) = (FutureSet::new(asked.into_iter()), Box::pin(sleep_until(deadline)));
     ResolutionRound { wanted, answers, roster, places, minters_waiting, waiting, timer, deadline, notes }
@@ -103,6 +143,18 @@ impl ResolutionRound {
     /// Receives answers until a decision is possible; never returns [`RoundDecision::Wait`].
     pub(super) async fn await_decision(&mut self) -> RoundDecision {
         let mut in_hand = false;
+        // What the index knows may be enough.
+        if !self.waiting.is_empty() && self.answers.iter().any(is_offer) {
+            match self.decide() {
+                RoundDecision::Wait if self.has_usable_answer() => {
+                    in_hand = true;
+                    let grace = self.deadline.min(Instant::now() + BETTER_ANSWER_GRACE);
+                    self.timer.as_mut().reset(grace);
+                }
+                RoundDecision::Wait => {}
+                decision => return decision,
+            }
+        }
         while !self.waiting.is_empty() {
             match self.next().await {
                 RoundEvent::Answered(at, sent) => {
@@ -185,7 +237,7 @@ impl ResolutionRound {
     /// Whether there is a usable result, should nothing better arrive: never before an Archive has
     /// offered something.
     fn has_usable_answer(&mut self) -> bool {
-        if !self.answers.iter().any(|answer| matches!(answer.said, ArchiveReply::Offered(_))) {
+        if !self.answers.iter().any(is_offer) {
             return false;
         }
         self.wanted.grace_over = true;
@@ -223,9 +275,21 @@ impl ResolutionRound {
     }
 }
 
+fn is_offer(answer: &RoundAnswer) -> bool {
+    matches!(answer.said, ArchiveReply::Offered(_))
+}
+
 /// Whether the service of an Archive shares the prefix of the requested label (4.4).
 fn has_own_prefix(archive: &RegisteredArchive, wanted: &RoundQuery) -> bool {
     wanted.label.shares_prefix(&archive.service) == Some(true)
+}
+
+fn expectation<'a>(
+    wanted: &'a RoundQuery,
+    archive: &'a RegisteredArchive,
+    hosts: &'a [String],
+) -> AnswerExpectation<'a> {
+    AnswerExpectation { label: &wanted.label, verbs: &wanted.verbs, service: &archive.service, hosts }
 }
 
 /// Parses an answer and checks whether it counts (4.2 step 2).
@@ -239,11 +303,5 @@ fn read_answer(sent: &AnswerBody, member: &RosterMember, wanted: &RoundQuery) ->
         Ok(pairs) => pairs,
         Err(why) => return ArchiveReply::Failed(format!("its answer is no list of pairs: {why}")),
     };
-    let asked = AnswerExpectation {
-        label: &wanted.label,
-        verbs: &wanted.verbs,
-        service: &member.archive.service,
-        hosts: &member.hosts,
-    };
-    check(&pairs, &asked).into()
+    check(&pairs, &expectation(wanted, &member.archive, &member.hosts)).into()
 }

@@ -69,6 +69,8 @@ async fn resolve(State(site): State<Arc<ResolverSite>>, request: Request) -> Res
         PersistentUrl::parse(path, passed).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = &site.public_url;
     let asked = ResolutionRequest {
+        robot: false,
+        fresh: false,
         persistent: passed.map_or_else(|| format!("{base}{path}"), |passed| format!("{base}{path}?{passed}")),
         languages: accepted(&request.headers),
         client: site.clients(&request),

@@ -9,14 +9,16 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
 use ibi_http::accept::{PAGE_LANGUAGE_PAIR, PreferredFormat, UiLanguage, join_header_lines, query_value};
+use ibi_http::robots::is_robot;
 use ibi_protocol::analysis::AcceptedLanguages;
 use ibi_protocol::persistent::append_query;
 use ibi_protocol::{PersistentUrl, PersistentUrlError, Relation, RelationPart};
 
 use crate::alerts::RaisedAlert;
 use crate::api_view::AlertView;
+use crate::directory::alert_item_name;
 use crate::outcome_view::{ClaimEvidence, OutcomeView, words};
-use crate::resolve::{ResolutionOutcome, ResolutionRequest, ResolutionResult, alert_item_name};
+use crate::resolve::{ResolutionOutcome, ResolutionRequest, ResolutionResult};
 use crate::schemes::ForeignScheme;
 use crate::web::site::ResolverSite;
 use crate::web::{pages, service};
@@ -63,7 +65,19 @@ pub(super) async fn get(State(site): State<Arc<ResolverSite>>, request: Request)
     if is_bare && url.label == site.registry.settings().service {
         return service::description(&site, headers, request.uri.query());
     }
+    let robot = is_robot(headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()));
+    let fresh = is_no_cache(headers);
+    if !explain
+        && !fresh
+        && let Some(location) = site.resolver.locate(&url, robot)
+        && let Ok(to) = HeaderValue::from_str(&location)
+    {
+        count(302);
+        return redirect_to(&location, to);
+    }
     let asked = ResolutionRequest {
+        robot,
+        fresh,
         persistent: persistent(&site, &request),
         languages: accepted(headers),
         client: site.clients(&request),
@@ -122,6 +136,12 @@ async fn evidence(site: &Arc<ResolverSite>, suspected: &[RaisedAlert]) -> Vec<Cl
 fn persistent(site: &ResolverSite, request: &Parts) -> String {
     let rest = request.uri.path_and_query().map_or("/", |rest| rest.as_str());
     format!("{}{rest}", site.public_url)
+}
+
+/// Whether a client wants nothing that may be outdated (RFC 9111 5.2.1.4).
+fn is_no_cache(headers: &HeaderMap) -> bool {
+    let words = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("no-cache"));
+    headers.get(header::CACHE_CONTROL).is_some_and(words)
 }
 
 /// All lines of `Accept-Language`, joined (4.2 step 6).

@@ -22,6 +22,9 @@ const SOFTWARE_VERSION: &str = concat!("ibi ", env!("CARGO_PKG_VERSION"));
 /// (D15).
 const REGISTRATION_KEY_HEADER: &str = "ibi-registration-key";
 
+/// The header with which an Archive of ours gives the resolver a token for its location feed (4.4).
+const FOLLOW_TOKEN_HEADER: &str = "ibi-follow-token";
+
 /// Whether this is a message to the resolver's service rather than a visit by a person.
 pub(super) fn is_message(site: &ResolverSite, path: &str, query: &str) -> bool {
     query.split('&').any(|pair| pair.starts_with("servicesubject=")) && is_own(site, path)
@@ -60,7 +63,8 @@ pub(super) async fn handle(site: &ResolverSite, query: &str, request: &Parts) ->
         Ok(message @ (Message::Inclusion(_) | Message::Exclusion(_))) => {
             let nobody = IpAddr::from([0, 0, 0, 0]);
             let client = site.clients(request).first().copied().unwrap_or(nobody);
-            let answer = site.inclusion.handle(message, client).await;
+            let token = request.headers.get(FOLLOW_TOKEN_HEADER).and_then(|token| token.to_str().ok());
+            let answer = site.inclusion.handle(message, client, token).await;
             let mut response = pairs_response(answer.status, &answer.pairs);
             if let Some(wait) = answer.retry_after {
                 let seconds = HeaderValue::from(wait.as_secs().max(1));

@@ -9,16 +9,22 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use ibi_http::ServerLimits;
 use ibi_http::client::{ConnectionPeer, TrustedProxies};
+use ibi_http::outgoing::HttpClient;
 use ibi_http::rate::{RateLimiter, RateQuotas};
 use ibi_http::telemetry::ServerMetrics;
 use ibi_http::token_store::TokenFileUpdater;
 use ibi_store::DataFolderLock;
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 
 use crate::archive::RegistrationStatus;
-use crate::inclusion::{InclusionService, ResolverClock};
+use crate::clock::ResolverClock;
+use crate::inclusion::InclusionService;
+use crate::location_index::LocationIndex;
+use crate::location_index::follower::{LocationFollower, MAX_DISPUTED_LABELS, feed_client};
+use crate::location_index::usage::UsageCounter;
 use crate::registry::{Registry, ResolverRegistryError};
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, ResolverIndex};
 use crate::schemes::SchemeProxies;
 use crate::transport::ArchiveHealth;
 use crate::transport::network::HttpTransport;
@@ -67,6 +73,8 @@ pub struct ResolverSite {
     pub(super) scheme_proxies: SchemeProxies,
     pub(super) rates: Arc<RateLimiter>,
     pub(super) found: FoundLabels,
+    index: Option<ResolverIndex>,
+    feed_client: HttpClient,
     clock: ResolverClock,
     stopping: AtomicBool,
     _lock: DataFolderLock,
@@ -121,9 +129,29 @@ impl ResolverSite {
         let health = ArchiveHealth::default();
         let network = Arc::new(HttpTransport::new(options.allow_private, health.clone()));
         let clock = options.clock;
+        let index = match LocationIndex::open(data) {
+            Ok(index) => Some(index),
+            Err(error) => {
+                tracing::error!(%error, "without a location index: every resolution asks all Archives");
+                None
+            }
+        };
+        let feed_client = feed_client(options.allow_private)
+            .map_err(|error| ResolverRegistryError::Client(error.to_string()))?;
+        let parts = index
+            .clone()
+            .map(|index| ResolverIndex { usage: Arc::new(UsageCounter::new(index.clone())), index });
+        let known = Arc::new(registry.clone());
         Ok(Self {
-            resolver: Resolver::new(Arc::clone(&network), Arc::new(registry.clone()), Arc::clone(&clock)),
-            inclusion: InclusionService::new(registry.clone(), network, health, Arc::clone(&clock))?,
+            resolver: Resolver::with_index(
+                Arc::clone(&network),
+                Arc::clone(&known),
+                Arc::clone(&clock),
+                parts.clone(),
+            ),
+            inclusion: InclusionService::new(registry.clone(), network, health, Arc::clone(&clock), index)?,
+            index: parts,
+            feed_client,
             tokens: tokens(data),
             proxies: options.proxies,
             scheme_proxies: options.scheme_proxies,
@@ -154,7 +182,24 @@ impl ResolverSite {
                 tokio::time::sleep(METRICS_INTERVAL).await;
             }
         };
-        tokio::join!(inclusion.run_probes(), figures);
+        tokio::join!(inclusion.run_probes(), figures, Arc::clone(&self).run_index());
+    }
+
+    /// Keeps the location index up to date and reports what it answered. Never returns, if there is
+    /// an index.
+    async fn run_index(self: Arc<Self>) {
+        let Some(ResolverIndex { index, usage }) = self.index.clone() else { return };
+        let known = Arc::new(self.registry.clone());
+        let (client, clock) = (self.feed_client.clone(), Arc::clone(&self.clock));
+        let (disputed, mut disputes) = mpsc::channel(MAX_DISPUTED_LABELS);
+        let follower =
+            LocationFollower::new(index, Arc::clone(&known), client.clone(), Arc::clone(&clock), disputed);
+        let checks = async {
+            while let Some(label) = disputes.recv().await {
+                self.resolver.check_dispute(&label).await;
+            }
+        };
+        tokio::join!(follower.run(), usage.run(known, client, clock), checks);
     }
 
     fn update_metrics(&self) {
@@ -162,6 +207,18 @@ impl ResolverSite {
             metrics::gauge!("ibi_alerts_open").set(metric_value(open));
         }
         let archives = self.registry.archives();
+        if let Some(ResolverIndex { index, .. }) = &self.index {
+            if let Ok(labels) = index.label_count() {
+                metrics::gauge!("ibi_index_labels").set(metric_value(labels));
+            }
+            for archive in archives.iter().filter(|archive| archive.standing == RegistrationStatus::OnLine) {
+                let age = index.age(&index.followed(archive.id));
+                // Not a number: the index cannot answer for this Archive.
+                let seconds = age.map_or(f64::NAN, |age| age.as_secs_f64());
+                metrics::gauge!("ibi_index_age_seconds", "archive" => archive.service.to_string())
+                    .set(seconds);
+            }
+        }
         for standing in [
             RegistrationStatus::New,
             RegistrationStatus::Unconfirmed,

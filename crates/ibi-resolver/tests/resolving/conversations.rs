@@ -108,6 +108,8 @@ async fn converse(conversation: &Json, rounds: &[&Json]) {
     let resolver = Resolver::new(Arc::clone(&scripted), Arc::clone(&scripted), Arc::new(|| 1_700_000_000));
     let path = conversation["persistent"].as_str().unwrap().strip_prefix("http://urlib.net").unwrap();
     let asked = ResolutionRequest {
+        robot: false,
+        fresh: false,
         url: PersistentUrl::parse(path, None).unwrap(),
         persistent: format!("http://urlib.net:80{path}"),
         languages: AcceptedLanguages::parse("pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3"),

@@ -37,6 +37,8 @@ async fn explained() -> ResolutionExplanation {
     }
     let resolver = Resolver::new(Arc::clone(&world), world, Arc::new(|| 1_700_000_000));
     let asked = ResolutionRequest {
+        robot: false,
+        fresh: false,
         url: PersistentUrl::parse("/a.br/b/2009/02.16.17.46!", None).unwrap(),
         persistent: "http://r.br/a.br/b/2009/02.16.17.46!".to_owned(),
         languages: AcceptedLanguages::default(),

@@ -112,6 +112,8 @@ impl ArchiveDirectory for Two {
 
 fn asked() -> ResolutionRequest {
     ResolutionRequest {
+        robot: false,
+        fresh: false,
         url: PersistentUrl::parse(&format!("/{ITEM}"), None).unwrap(),
         persistent: format!("http://r.br/{ITEM}"),
         languages: AcceptedLanguages::default(),

@@ -218,7 +218,7 @@ proptest! {
             let resolver = Resolver::new(Arc::clone(&fickle), fickle, Arc::new(|| 0));
             let began = Instant::now();
             let client = vec!["::1".parse().unwrap()];
-            let asked = ResolutionRequest { url, persistent: String::new(), languages, client, explain: false, goes: true };
+            let asked = ResolutionRequest { url, persistent: String::new(), languages, client, explain: false, robot: false, fresh: false, goes: true };
             (resolver.resolve(asked).await.outcome, began.elapsed().as_millis())
         });
         prop_assert_eq!(Some(outcome.status()), slow.0.status());

@@ -49,6 +49,8 @@ pub(crate) async fn play(scenario: &Scenario, explain: bool) -> Result<(), Strin
                     Err(_) => Client { gets: "400".to_owned(), ..Client::default() },
                     Ok(read) => {
                         let asked = ResolutionRequest {
+                            robot: false,
+                            fresh: false,
                             url: read,
                             persistent: format!("{BASE}{url}"),
                             languages: AcceptedLanguages::parse(reading),

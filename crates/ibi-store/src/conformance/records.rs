@@ -204,6 +204,13 @@ fn compare(store: &dyn IndexStorage, model: &dyn IndexStorage, chance: &mut Test
     assert_eq!(store.list("", 100).unwrap(), model.list("", 100).unwrap());
     assert_eq!(store.list(&after, limit).unwrap(), model.list(&after, limit).unwrap());
     assert_eq!(store.changes(0, 100).unwrap(), model.changes(0, 100).unwrap());
+    let labels: Vec<String> = (0..40).map(|number| path(number % (TEST_PATHS + 1))).collect();
+    for kind in [LinkKind::Translation, LinkKind::Edition] {
+        assert_eq!(store.linked_labels(kind, &labels).unwrap(), model.linked_labels(kind, &labels).unwrap());
+    }
+    let (from, few) = (chance.below(40), chance.below(9) as usize);
+    assert_eq!(store.changed_paths(from, few).unwrap(), model.changed_paths(from, few).unwrap());
+    assert_eq!(store.event_at(from).unwrap(), model.event_at(from).unwrap());
     assert_eq!(
         store.items_with_links(&after, limit).unwrap(),
         model.items_with_links(&after, limit).unwrap()

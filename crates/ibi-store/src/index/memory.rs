@@ -135,6 +135,17 @@ impl IndexStorage for MemoryIndex {
         Ok(self.events(path)?.pop())
     }
 
+    fn changed_paths(&self, after: u64, limit: usize) -> Result<Vec<(u64, String)>, StorageError> {
+        let state = self.state.borrow();
+        let events = state.events.range(after.saturating_add(1)..);
+        Ok(events.take(limit).map(|(change, event)| (*change, event.path.clone())).collect())
+    }
+
+    fn event_at(&self, change: u64) -> Result<Option<JournalEntry>, StorageError> {
+        let event = self.state.borrow().events.get(&change).cloned();
+        Ok(event.map(|event| JournalEntry { links: Vec::new(), ..event }))
+    }
+
     fn links(&self, path: &str) -> Result<Vec<LinkRecord>, StorageError> {
         let mut links =
             self.state.borrow().items.get(path).map(|item| item.links.clone()).unwrap_or_default();
@@ -164,6 +175,14 @@ impl IndexStorage for MemoryIndex {
 
     fn links_from_newer(&self, kind: LinkKind, newer: &str) -> Result<Vec<LinkStatement>, StorageError> {
         Ok(self.statements(|link| link.kind == kind && link.newer == newer))
+    }
+
+    fn linked_labels(&self, kind: LinkKind, labels: &[String]) -> Result<Vec<String>, StorageError> {
+        let is_linked = |label: &&String| {
+            let names = |link: &LinkStatement| link.older == **label || link.newer == **label;
+            !self.statements(|link| link.kind == kind && names(link)).is_empty()
+        };
+        Ok(labels.iter().filter(is_linked).cloned().collect())
     }
 
     fn link_statements(

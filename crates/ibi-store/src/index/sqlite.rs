@@ -26,7 +26,7 @@ use statements::LinkSide;
 
 /// The schema version. An index of another version is rebuilt, not migrated: it holds no data of
 /// its own.
-const INDEX_SCHEMA_VERSION: i64 = 6;
+const INDEX_SCHEMA_VERSION: i64 = 7;
 
 // Statement texts are concatenated at compile time: they are the cache keys at every call.
 macro_rules! record_columns {
@@ -86,6 +86,7 @@ const INDEX_TABLES_SQL: &str = "
         path TEXT NOT NULL, change BIGINT NOT NULL, batch BIGINT NOT NULL, time TEXT NOT NULL, verb TEXT NOT NULL,
         version BIGINT NOT NULL, inventory TEXT NOT NULL, state TEXT NOT NULL, epoch BIGINT NOT NULL,
         agent TEXT NOT NULL, source TEXT, taker TEXT, request TEXT, note TEXT, past TEXT, owner TEXT, source_state TEXT, PRIMARY KEY (path, change)) WITHOUT ROWID;
+    CREATE INDEX event_change ON event (change);
     CREATE INDEX event_request ON event (request) WHERE request IS NOT NULL;
     CREATE TABLE statement (
         change BIGINT NOT NULL, place BIGINT NOT NULL, kind BIGINT NOT NULL, older TEXT NOT NULL, newer TEXT NOT NULL,
@@ -94,6 +95,13 @@ const INDEX_TABLES_SQL: &str = "
     CREATE INDEX statement_newer ON statement (newer, kind);
     CREATE INDEX statement_status ON statement (status, change);
 ";
+
+/// Labels that one statement of [`IndexStorage::linked_labels`] looks up.
+const LABELS_PER_LOOKUP: usize = 16;
+const LINKED_OLDER_SQL: &str = "SELECT DISTINCT older FROM statement WHERE kind = ?1 AND older IN
+    (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+const LINKED_NEWER_SQL: &str = "SELECT DISTINCT newer FROM statement WHERE kind = ?1 AND newer IN
+    (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 
 /// An indexed item: its last change, and the inventory after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -459,6 +467,16 @@ impl IndexStorage for SqliteIndex {
         self.query_optional(sql, [path], read_event)
     }
 
+    fn changed_paths(&self, after: u64, limit: usize) -> Result<Vec<(u64, String)>, StorageError> {
+        let sql = "SELECT change, path FROM event WHERE change > ?1 ORDER BY change LIMIT ?2";
+        self.query_all(sql, params![after as i64, limit as i64], |row| Ok((read_u64(row, 0)?, row.get(1)?)))
+    }
+
+    fn event_at(&self, change: u64) -> Result<Option<JournalEntry>, StorageError> {
+        let sql = concat!("SELECT ", event_columns!(), " FROM event WHERE change = ?1");
+        self.query_optional(sql, [change as i64], read_event)
+    }
+
     fn links(&self, path: &str) -> Result<Vec<LinkRecord>, StorageError> {
         self.query_all("SELECT kind, target FROM link WHERE path = ?1 ORDER BY kind", [path], |row| {
             let kind = if row.get::<_, i64>(0)? == 0 { LinkKind::Translation } else { LinkKind::Edition };
@@ -482,6 +500,25 @@ impl IndexStorage for SqliteIndex {
 
     fn links_from_newer(&self, kind: LinkKind, newer: &str) -> Result<Vec<LinkStatement>, StorageError> {
         self.statements_by(LinkSide::Newer, kind, newer)
+    }
+
+    fn linked_labels(&self, kind: LinkKind, labels: &[String]) -> Result<Vec<String>, StorageError> {
+        let mut linked = Vec::new();
+        // Items have two or three labels; those with hundreds of aliases are looked up many at once.
+        for some in labels.chunks(LABELS_PER_LOOKUP) {
+            let text = |at: usize| some.get(at).map_or("", String::as_str);
+            let texts: [&str; LABELS_PER_LOOKUP] = std::array::from_fn(text);
+            for sql in [LINKED_OLDER_SQL, LINKED_NEWER_SQL] {
+                let mut statement = self.0.prepare_cached(sql)?;
+                let kind = kind as i64;
+                let values = std::iter::once(&kind as &dyn rusqlite::ToSql)
+                    .chain(texts.iter().map(|text| text as &dyn rusqlite::ToSql));
+                let rows =
+                    statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(0))?;
+                linked.extend(rows.collect::<Result<Vec<_>, _>>()?);
+            }
+        }
+        Ok(labels.iter().filter(|label| linked.contains(label)).cloned().collect())
     }
 
     fn link_statements(

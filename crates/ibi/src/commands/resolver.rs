@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ibi_mint::clock::{MintClock as _, SystemClock};
-use ibi_resolver::inclusion::ResolverClock;
+use ibi_resolver::ResolverClock;
 use ibi_resolver::registry::{REGISTRY_FILE_NAME, Registry};
 
 use crate::cli::DataArgs;

@@ -31,7 +31,7 @@ pub fn ask(port: u16, method: &str, path: &str, token: &str, body: &str) -> Opti
 /// Asks a resolver for a persistent URL.
 pub fn follow(port: u16, url: &str) -> Option<Led> {
     let request = format!(
-        "GET /{url} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/plain\r\nConnection: close\r\n\r\n"
+        "GET /{url} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/plain\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
     );
     let (head, Answer { status, .. }) = exchange(port, &request)?;
     let is_location = |line: &&str| line.to_ascii_lowercase().starts_with("location: ");

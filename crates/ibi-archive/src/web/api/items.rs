@@ -17,12 +17,12 @@ use crate::ArchiveError;
 use crate::archive::{HeldItem, Holdings};
 use crate::item::ItemLabels;
 use crate::item_view::ItemView;
-use crate::relations::RelationTarget;
+use crate::relations::{self, labels_of};
 use crate::service::answer::may_open;
 use crate::service::{ItemPatch, ServiceRole, StatisticsReport, address, statistics_subject};
 use crate::web::api::holders::{self, ApiReplicationAction};
 use crate::web::api::rights::{authority, may_change, may_describe};
-use crate::web::api::{archive_problem, authorize, json_body, query_number};
+use crate::web::api::{archive_problem, authorize, json_body, query_number, run_site_blocking};
 use crate::web::api::{idempotency, links, object};
 use crate::web::item_routes;
 use crate::web::large_response;
@@ -32,6 +32,9 @@ use ibi_http::accept::query_value;
 /// Maximum and default number of items per page.
 const MAX_PAGE_ITEMS: u64 = 1000;
 const DEFAULT_PAGE_ITEMS: u64 = 100;
+
+/// Aliases after which a page of changes ends.
+const MAX_PAGE_ALIASES: usize = 4000;
 
 /// Items per read, and the size at which a page ends.
 const ITEMS_PER_READ: usize = 20;
@@ -143,7 +146,14 @@ async fn get(
             .await
         }
         ApiItemResource::OaiDc => Err(archive_problem(ArchiveError::Removed { label: label.to_owned() })),
-        ApiItemResource::Relations => Ok(axum::Json(relations(&holdings, holding, role)?).into_response()),
+        ApiItemResource::Relations => {
+            drop(holdings);
+            let told = run_site_blocking(site, move |site| {
+                let holdings = site.desk.read().map_err(archive_problem)?;
+                relations(&holdings, holding, role)
+            });
+            Ok(axum::Json(told.await?).into_response())
+        }
         ApiItemResource::Links => links::report(site, &holding, &request),
         ApiItemResource::Item => {
             let open = may_open(&holding, Some(site.client_address(&request)), site.now())
@@ -220,7 +230,7 @@ fn statistics<'a>(
 
 /// All relations of an item (clause 2.4).
 fn relations(holdings: &Holdings, holding: HeldItem, role: Leads) -> Result<Value, Problem> {
-    let from = RelationTarget::new(holding, role);
+    let from = relations::target_of(holding, role);
     let mut found = Vec::new();
     for relation in Relation::all() {
         let offers = holdings.relation_offers(&from, &relation).map_err(archive_problem)?;
@@ -228,7 +238,7 @@ fn relations(holdings: &Holdings, holding: HeldItem, role: Leads) -> Result<Valu
             found.push(json!({
                 "relation": relation.to_string(),
                 "modifiers": relation.modifiers(),
-                "ibi": led.labels().primary(),
+                "ibi": labels_of(&led).primary(),
                 "state": led.holding.state.name(),
             }));
         }
@@ -242,7 +252,7 @@ fn relations(holdings: &Holdings, holding: HeldItem, role: Leads) -> Result<Valu
             }));
         }
     }
-    Ok(json!({ "item": from.labels().primary(), "relations": found }))
+    Ok(json!({ "item": labels_of(&from).primary(), "relations": found }))
 }
 
 /// Lists items in order of their paths. The cursor is the last path of a page, so it stays valid
@@ -254,7 +264,8 @@ pub(super) async fn list(
     let query = request.uri().query();
     let limit = query_number(query, "limit", DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)?;
     let after = query.and_then(|query| query_value(query, "after")).unwrap_or_default();
-    match page_of_items(&site, after.clone(), limit, None)? {
+    let from = after.clone();
+    match run_site_blocking(&site, move |site| page_of_items(site, from, limit, None)).await? {
         Ok(text) => Ok(idempotency::json_response(StatusCode::OK, text)),
         Err(longest) => {
             let bytes = (longest + MAX_ITEMS_PAGE_BYTES as u64) * large_response::METADATA_MEMORY_FACTOR;
@@ -323,10 +334,17 @@ pub(super) async fn changes(
     let query = request.uri().query();
     let limit = query_number(query, "limit", DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)?;
     let after = query_number(query, "after", 0, i64::MAX as u64)?;
+    let page = run_site_blocking(&site, move |site| page_of_changes(site, after, limit));
+    Ok(axum::Json(page.await?).into_response())
+}
+
+/// A page of changes. It ends early if it gets long.
+fn page_of_changes(site: &ArchiveSite, after: u64, limit: u64) -> Result<Value, Problem> {
     let holdings = site.desk.read().map_err(archive_problem)?;
     let last = holdings.last_change().map_err(archive_problem)?;
     let (mut changes, mut next): (Vec<Value>, u64) = (Vec::new(), after);
-    while (changes.len() as u64) < limit {
+    let mut aliases = 0;
+    while (changes.len() as u64) < limit && aliases < MAX_PAGE_ALIASES {
         let step = ITEMS_PER_READ.min(limit as usize - changes.len());
         let changed = holdings.changes_bare(next, step).map_err(archive_problem)?;
         let Some(to) = changed.last().map(|last| last.change) else {
@@ -335,6 +353,7 @@ pub(super) async fn changes(
         };
         next = to;
         for holding in &changed {
+            aliases += holding.item.aliases.len();
             let links = holdings.link_list(&holding.item, false).map_err(archive_problem)?;
             changes.push(json!({
                 "change": holding.change,
@@ -351,7 +370,7 @@ pub(super) async fn changes(
             }));
         }
     }
-    Ok(axum::Json(json!({ "changes": changes, "next": next, "last": last })).into_response())
+    Ok(json!({ "changes": changes, "next": next, "last": last }))
 }
 
 /// Creates a new version without new files.

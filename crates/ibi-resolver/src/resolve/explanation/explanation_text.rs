@@ -197,12 +197,16 @@ impl ResolutionExplanation {
 }
 
 fn answer_text(answer: &ExplainedAnswer, language: UiLanguage) -> String {
-    let ExplainedAnswer { archive, address, secure, said, microseconds } = answer;
+    let ExplainedAnswer { archive, address, secure, said, microseconds, index_age } = answer;
     let took = microseconds.map_or_else(|| "-".to_owned(), |micros| DisplayMillis(micros).to_string());
     let scheme = if *secure { "https://" } else { "" };
     let at = at(language);
     let address = address.as_ref().map(|address| format!(" {at} {scheme}{address}")).unwrap_or_default();
-    format!("{took:>12}  {archive}{address}: {}", reply_text(said, language))
+    let index = index_age.map(|age| match language {
+        UiLanguage::English => format!(" (from the index, {age} ms old)"),
+        UiLanguage::Portuguese => format!(" (do índice, de {age} ms atrás)"),
+    });
+    format!("{took:>12}  {archive}{address}: {}{}", reply_text(said, language), index.unwrap_or_default())
 }
 
 const fn at(language: UiLanguage) -> &'static str {

@@ -15,6 +15,7 @@ fn heard(archive: &str, said: ExplainedReply, microseconds: Option<u64>) -> Expl
         secure: false,
         said,
         microseconds,
+        index_age: None,
     }
 }
 

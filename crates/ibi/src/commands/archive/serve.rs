@@ -200,7 +200,8 @@ impl OnlineArchive {
             email: email.map_or_else(|| format!("postmaster@{host}"), str::to_owned),
             key,
         };
-        let resolver = ServiceRegistrar::new(url, registration, self.other_labels()?);
+        let follow_token = self.site.followers().issue(&url).map_err(CommandError::Random)?;
+        let resolver = ServiceRegistrar::new(url, registration, follow_token, self.other_labels()?);
         self.resolvers.push((resolver.clone(), client.clone()));
         self.tasks.push(tokio::spawn(async move { resolver.keep_registered(&client).await }));
         Ok(())

@@ -28,6 +28,8 @@ pub(crate) fn run(command: &ResolverResolveArgs) -> Result<CommandOutcome, Comma
     let url = PersistentUrl::parse(path, query).map_err(|error| CommandError::Usage(error.to_string()))?;
     let persistent = format!("{base}{path}{}", query.map_or_else(String::new, |query| format!("?{query}")));
     let request = ResolutionRequest {
+        robot: false,
+        fresh: false,
         url,
         persistent,
         languages: AcceptedLanguages::parse(&command.language),

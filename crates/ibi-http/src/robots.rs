@@ -40,7 +40,7 @@ const ROBOT_AGENT_WORDS: [&str; 34] = [
 
 /// Whether a `User-Agent` is that of a robot or a program. A missing or empty one counts as a
 /// robot.
-pub(super) fn is_robot(agent: Option<&str>) -> bool {
+pub fn is_robot(agent: Option<&str>) -> bool {
     let Some(agent) = agent.filter(|agent| !agent.trim().is_empty()) else { return true };
     let agent = agent.to_ascii_lowercase();
     ROBOT_AGENT_WORDS.iter().any(|word| agent.contains(word))

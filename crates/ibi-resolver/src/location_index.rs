@@ -1,0 +1,601 @@
+//! The location index: what each followed Archive has, so that a resolution need not ask it (4.4).
+//!
+//! An Archive of ours issues a token when it comes online (3.3). With it, a [`follower`] reads the
+//! Archive's feed of changes into the [`LocationStore`], and knows at any moment until when the
+//! index was complete. An answer from the index is used while the Archive was heard from within
+//! [`MAX_INDEX_AGE`]; otherwise the Archive is asked. The index can be deleted: it fills again.
+
+pub mod follower;
+mod posting;
+pub mod usage;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use ibi_id::{Form, Label};
+use ibi_protocol::location::{
+    LocationArchive, LocationLookup, LocationPage, LocationQuery, LocationRecord, answer,
+};
+use ibi_protocol::{ContentType, Pairs, RelationPart, State};
+use ibi_store::{LocationBatch, LocationStore, LocationTable, StorageError};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::archive::RegisteredArchive;
+use ibi_http::pooled_client::HttpScheme;
+use ibi_protocol::analysis::{ArchiveId, RoundQuery};
+use posting::{LabelPosting, PostingRole, postings, remove_posting, write_posting};
+
+/// Maximum age of an answer from the index. An Archive that was not heard from for longer is asked.
+pub const MAX_INDEX_AGE: Duration = Duration::from_secs(3);
+
+/// Maximum number of items of one Archive in the index: a feed without an end must not fill the
+/// disk.
+const MAX_ITEMS_PER_ARCHIVE: u64 = 100_000_000;
+
+/// Limits of one record. An Archive with a longer one is asked about everything.
+const MAX_RECORD_LABELS: usize = 1100;
+const MAX_LABEL_BYTES: usize = 400;
+
+/// Minimum time between two looks at all feeds at once, and how long one takes at most.
+const MIN_SYNC_INTERVAL: Duration = Duration::from_millis(5);
+const SYNC_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Two claims of one Original that are first seen within this time are seen at once: which of them
+/// counts, is decided as without an index. An earlier claim keeps the readers (4.4).
+const FIRST_SIGHT_SECONDS: i64 = 600;
+
+/// The name of the index's folder in the data folder.
+pub const LOCATION_FOLDER_NAME: &str = "locations";
+
+/// The location index. Clones share it.
+#[derive(Clone)]
+pub struct LocationIndex(Arc<LocationIndexInner>);
+
+struct LocationIndexInner {
+    store: LocationStore,
+    started: Instant,
+    followed: RwLock<HashMap<ArchiveId, Arc<FollowedArchive>>>,
+    /// When all feeds were last asked at once.
+    synced: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// What is known of one Archive's feed.
+#[derive(Debug, Default)]
+pub struct FollowedArchive {
+    /// Until when its feed is complete, in microseconds since the start; 0: not at all.
+    complete_until: AtomicU64,
+    /// Whether the Archive wants to be asked about everything.
+    asks: AtomicBool,
+    /// Whether a task follows its feed.
+    is_followed: AtomicBool,
+    /// Makes that task look at once.
+    wake: Notify,
+}
+
+/// What is stored of an Archive.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FollowedRecord {
+    /// The token for its feed.
+    pub(crate) token: String,
+    /// The position in its feed.
+    pub(crate) position: String,
+    /// The labels of its service, as its feed says.
+    pub(crate) service: Vec<String>,
+    /// The number of its items in the index.
+    pub(crate) items: u64,
+    /// Whether its feed was read to its end once.
+    pub(crate) filled: bool,
+    /// Whether its feed had something that the index cannot hold: it is asked about everything.
+    #[serde(default)]
+    pub(crate) is_unfit: bool,
+}
+
+/// The reply of the index in the place of an Archive.
+#[derive(Debug)]
+pub enum IndexReply {
+    /// The Archive does not have the item.
+    Nothing,
+    /// The answer that it would give.
+    Answer(Pairs),
+    /// Only the Archive can say.
+    Ask,
+}
+
+/// What a redirect without asking needs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct IndexedLocation {
+    /// The Archive.
+    pub archive: ArchiveId,
+    /// The path of the URL at the Archive.
+    pub path: String,
+    /// The name of the item in the Archive.
+    pub item: String,
+    /// What the URL leads to.
+    pub contenttype: ContentType,
+    /// Its state in the Archive.
+    pub state: State,
+    /// Whether other Archives have something under this label too.
+    pub is_alone: bool,
+}
+
+impl LocationIndex {
+    /// Opens the index of a data folder.
+    pub fn open(data: &Path) -> Result<Self, StorageError> {
+        let store = LocationStore::open(&data.join(LOCATION_FOLDER_NAME))?;
+        Ok(Self(Arc::new(LocationIndexInner {
+            store,
+            started: Instant::now(),
+            followed: RwLock::default(),
+            synced: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    /// The feed state of an Archive.
+    pub fn followed(&self, id: ArchiveId) -> Arc<FollowedArchive> {
+        let known = self.0.followed.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        known.unwrap_or_else(|| {
+            let mut followed = self.0.followed.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(followed.entry(id).or_default())
+        })
+    }
+
+    /// Microseconds from the start to an instant.
+    fn micros(&self, instant: Instant) -> u64 {
+        u64::try_from(instant.saturating_duration_since(self.0.started).as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// The age of what the index knows of an Archive; `None` if it cannot be used.
+    pub fn age(&self, followed: &FollowedArchive) -> Option<Duration> {
+        let until = followed.complete_until.load(Ordering::Acquire);
+        if until == 0 || followed.asks.load(Ordering::Acquire) {
+            return None;
+        }
+        let age = Duration::from_micros(self.micros(Instant::now()).saturating_sub(until));
+        (age <= MAX_INDEX_AGE).then_some(age)
+    }
+
+    /// Stores the token of an Archive that came online.
+    pub fn set_token(&self, id: ArchiveId, token: &str) -> Result<(), StorageError> {
+        self.0.store.write(|batch| {
+            let mut record = read_followed(batch, id)?;
+            if record.token != token {
+                token.clone_into(&mut record.token);
+                write_followed(batch, id, &record)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What is stored of an Archive.
+    pub(crate) fn followed_record(&self, id: ArchiveId) -> Result<FollowedRecord, StorageError> {
+        let stored = self.0.store.get(LocationTable::Archives, &archive_key(id))?;
+        Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+    }
+
+    /// The number of labels in the index.
+    pub fn label_count(&self) -> Result<u64, StorageError> {
+        self.0.store.count(LocationTable::Labels)
+    }
+
+    /// Writes a page of an Archive's feed.
+    pub(crate) fn apply(
+        &self,
+        id: ArchiveId,
+        page: &LocationPage,
+        now: i64,
+    ) -> Result<AppliedPage, StorageError> {
+        let mut disputed = Vec::new();
+        let is_unfit = self.0.store.write(|batch| {
+            let mut followed = read_followed(batch, id)?;
+            if page.restart {
+                clear_items(batch, id)?;
+                followed = FollowedRecord { token: followed.token, ..FollowedRecord::default() };
+            }
+            for path in &page.gone {
+                followed.items -= u64::from(remove_item(batch, id, path)?).min(followed.items);
+            }
+            for record in &page.records {
+                if followed.items >= MAX_ITEMS_PER_ARCHIVE || !is_plausible(record) {
+                    followed.is_unfit = true;
+                    continue;
+                }
+                let since = first_claim(batch, id, record)?.unwrap_or(now);
+                let had = remove_item(batch, id, &record.path)?;
+                put_item(batch, id, record, since, &mut disputed)?;
+                followed.items += u64::from(!had);
+            }
+            followed.position.clone_from(&page.next);
+            followed.service.clone_from(&page.service);
+            followed.filled |= !page.more;
+            write_followed(batch, id, &followed)?;
+            Ok(followed.is_unfit)
+        })?;
+        Ok(AppliedPage { disputed, is_unfit })
+    }
+
+    /// Records until when an Archive's feed is complete.
+    pub(crate) fn confirm(&self, id: ArchiveId, heard: Instant, asks: bool) {
+        let followed = self.followed(id);
+        followed.asks.store(asks, Ordering::Release);
+        followed.complete_until.store(self.micros(heard).max(1), Ordering::Release);
+        followed.is_followed.store(true, Ordering::Release);
+    }
+
+    /// Forgets that an Archive's feed is complete: it is asked from now on.
+    pub(crate) fn doubt(&self, id: ArchiveId) {
+        let followed = self.followed(id);
+        followed.complete_until.store(0, Ordering::Release);
+        followed.is_followed.store(false, Ordering::Release);
+    }
+
+    /// Brings the index up to date with all feeds: what an Archive has changed before this call is
+    /// in the index after it, unless the Archive does not answer in time. Many callers cost no more
+    /// than one.
+    pub async fn sync(&self) {
+        let called = Instant::now();
+        let mut synced = self.0.synced.lock().await;
+        if synced.is_some_and(|synced| synced >= called) {
+            return;
+        }
+        if let Some(last) = *synced {
+            tokio::time::sleep_until(last + MIN_SYNC_INTERVAL).await;
+        }
+        let begun = Instant::now();
+        let followed: Vec<Arc<FollowedArchive>> = {
+            let followed = self.0.followed.read().unwrap_or_else(PoisonError::into_inner);
+            let is_followed = |archive: &&Arc<FollowedArchive>| archive.is_followed.load(Ordering::Acquire);
+            followed.values().filter(is_followed).cloned().collect()
+        };
+        followed.iter().for_each(|archive| archive.wake.notify_one());
+        let since = self.micros(begun);
+        let is_behind =
+            |archive: &Arc<FollowedArchive>| archive.complete_until.load(Ordering::Acquire) < since;
+        while followed.iter().any(is_behind) && begun.elapsed() < SYNC_TIMEOUT {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        *synced = Some(begun);
+    }
+
+    /// Looks a plain label up for a redirect. `None` if the rules of 4.2 have to decide.
+    pub fn locate(&self, label: &Label<impl AsRef<str>>) -> Result<Option<IndexedLocation>, StorageError> {
+        let (key, folded) = label_keys(label);
+        let found = self.0.store.read(LocationTable::Labels, &key, |value| {
+            let mut live: Option<LabelPosting<'_>> = None;
+            let (mut count, mut originals) = (0, 0);
+            for posting in postings(value) {
+                // Another spelling of the label: only the Archive can tell which item is meant.
+                if posting.role != PostingRole::Item || posting.spelling != folded.as_bytes() {
+                    return None;
+                }
+                count += 1;
+                if posting.state == State::Original {
+                    originals += 1;
+                    live = Some(posting);
+                } else if originals == 0 && posting.state == State::Copy {
+                    live = Some(posting);
+                }
+            }
+            let posting = live.filter(|posting| posting.is_open && originals <= 1)?;
+            Some(IndexedLocation {
+                archive: ArchiveId(posting.archive),
+                path: str::from_utf8(posting.target).ok()?.to_owned(),
+                item: str::from_utf8(posting.path).ok()?.to_owned(),
+                contenttype: posting.contenttype,
+                state: posting.state,
+                is_alone: count == 1,
+            })
+        })?;
+        Ok(found.flatten())
+    }
+
+    /// What the index has under the label of a query.
+    pub(crate) fn find(&self, query: &RoundQuery) -> Result<IndexedAnswers, StorageError> {
+        let (key, folded) = label_keys(&query.label);
+        let mut found = IndexedAnswers { folded, entries: Vec::new() };
+        if let Some(value) = self.0.store.get(LocationTable::Labels, &key)? {
+            found.entries.extend(postings(&value).map(|posting| IndexedEntry {
+                archive: ArchiveId(posting.archive),
+                role: posting.role,
+                state: posting.state,
+                since: posting.since,
+                is_spelled: posting.spelling == found.folded.as_bytes(),
+                path: String::from_utf8_lossy(posting.path).into_owned(),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// The reply of the index in the place of an Archive.
+    pub(crate) fn reply(
+        &self,
+        found: &IndexedAnswers,
+        archive: &RegisteredArchive,
+        query: &RoundQuery,
+    ) -> Result<IndexReply, StorageError> {
+        let mut own = found.entries.iter().filter(|entry| entry.archive == archive.id);
+        let Some(entry) = own.next() else { return Ok(IndexReply::Nothing) };
+        // Several items under one canonical spelling, or another spelling (1.3): the Archive decides.
+        if own.next().is_some() || !entry.is_spelled {
+            return Ok(IndexReply::Ask);
+        }
+        if found.is_late_claim(entry) {
+            return Ok(IndexReply::Nothing);
+        }
+        let lookup = ArchiveLookup { index: self, archive: archive.id };
+        if entry.state == State::Copy && self.is_forged_copy(found, entry)? {
+            return Ok(IndexReply::Nothing);
+        }
+        let Some(record) = lookup.item(&entry.path)? else { return Ok(IndexReply::Ask) };
+        let Some(address) = &archive.address else { return Ok(IndexReply::Ask) };
+        let scheme = if archive.scheme() == HttpScheme::Https { "https" } else { "http" };
+        let base = format!("{scheme}://{address}");
+        // The registered label identifies the Archive (4.2 step 2).
+        let service = [archive.service.spelling().to_owned()];
+        let asked = LocationQuery {
+            label: query.label.spelling(),
+            is_metadata: entry.role == PostingRole::Metadata,
+            verbs: &query.verbs,
+            file: query.file.as_ref(),
+        };
+        let answered = answer(&lookup, &record, &asked, &LocationArchive { service: &service, base: &base })?;
+        Ok(answered.map_or(IndexReply::Ask, IndexReply::Answer))
+    }
+}
+
+impl LocationIndex {
+    /// What an Archive that cannot be asked last reported of an item's links, without URLs: a newer
+    /// edition or a translation does not vanish because its Archive is offline (2.4).
+    pub(crate) fn last_known_links(
+        &self,
+        found: &IndexedAnswers,
+        archive: &RegisteredArchive,
+        query: &RoundQuery,
+    ) -> Result<Option<Pairs>, StorageError> {
+        let is_link = |part: &RelationPart| !matches!(part, RelationPart::Metadata(_));
+        if !query.verbs.relation.parts().iter().any(is_link) {
+            return Ok(None);
+        }
+        let IndexReply::Answer(mut pairs) = self.reply(found, archive, query)? else { return Ok(None) };
+        if pairs.get("state") == Some(State::Deleted.as_str()) {
+            return Ok(None);
+        }
+        pairs.retain(|name, _| name.starts_with("ibi"));
+        Ok(Some(pairs))
+    }
+
+    /// Whether the newest version of a Copy is none that the Archive of the Original ever had
+    /// (4.4).
+    fn is_forged_copy(&self, found: &IndexedAnswers, copy: &IndexedEntry) -> Result<bool, StorageError> {
+        let mut originals = found.entries.iter().filter(|entry| entry.state == State::Original);
+        let (Some(original), None) = (originals.next(), originals.next()) else { return Ok(false) };
+        let item =
+            |entry: &IndexedEntry| ArchiveLookup { index: self, archive: entry.archive }.item(&entry.path);
+        let (Some(original), Some(copy)) = (item(original)?, item(copy)?) else { return Ok(false) };
+        let newest = copy.inventories.last();
+        Ok(!original.inventories.is_empty()
+            && newest.is_some_and(|newest| !original.inventories.contains(newest)))
+    }
+}
+
+impl std::fmt::Debug for LocationIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("LocationIndex").field(&self.0.store).finish()
+    }
+}
+
+/// The effect of a page of a feed.
+#[derive(Debug)]
+pub(crate) struct AppliedPage {
+    /// Labels of items that two Archives now claim as Originals.
+    pub(crate) disputed: Vec<String>,
+    /// Whether the Archive has to be asked about everything.
+    pub(crate) is_unfit: bool,
+}
+
+/// What the index has under one label.
+#[derive(Debug, Default)]
+pub(crate) struct IndexedAnswers {
+    folded: String,
+    entries: Vec<IndexedEntry>,
+}
+
+#[derive(Debug)]
+struct IndexedEntry {
+    archive: ArchiveId,
+    role: PostingRole,
+    state: State,
+    /// When its Archive began to claim this state, in seconds since the Unix epoch.
+    since: i64,
+    is_spelled: bool,
+    path: String,
+}
+
+impl IndexedAnswers {
+    /// Whether another Archive was known as the holder of the Original when this one began to claim
+    /// it: the known holder keeps the readers (4.4).
+    fn is_late_claim(&self, entry: &IndexedEntry) -> bool {
+        let is_claim = |entry: &&IndexedEntry| entry.state == State::Original;
+        let first = self.entries.iter().filter(is_claim).map(|other| other.since).min();
+        is_claim(&entry) && first.is_some_and(|first| entry.since - first > FIRST_SIGHT_SECONDS)
+    }
+}
+
+/// The items of one Archive, by label.
+struct ArchiveLookup<'a> {
+    index: &'a LocationIndex,
+    archive: ArchiveId,
+}
+
+impl ArchiveLookup<'_> {
+    fn item(&self, path: &str) -> Result<Option<Arc<LocationRecord>>, StorageError> {
+        let stored = self.index.0.store.get(LocationTable::Items, &item_key(self.archive, path))?;
+        Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).map(Arc::new))
+    }
+}
+
+impl LocationLookup for ArchiveLookup<'_> {
+    type Error = StorageError;
+
+    fn by_label(&self, label: &str) -> Result<Option<Arc<LocationRecord>>, StorageError> {
+        let Ok(label) = Label::parse(label) else { return Ok(None) };
+        let (key, _) = label_keys(&label);
+        let value = self.index.0.store.get(LocationTable::Labels, &key)?.unwrap_or_default();
+        let own = postings(&value).find(|posting| posting.archive == self.archive.0);
+        match own {
+            Some(posting) => self.item(&String::from_utf8_lossy(posting.path)),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The key of a label (its canonical spelling) and its own spelling, both folded (1.3).
+fn label_keys(label: &Label<impl AsRef<str>>) -> (Vec<u8>, String) {
+    let fold = |mut text: String| {
+        if label.form() != Form::Legacy {
+            text.make_ascii_lowercase();
+        }
+        text
+    };
+    let mut key = fold(label.to_string()).into_bytes();
+    key.truncate(MAX_LABEL_BYTES);
+    (key, fold(label.spelling().to_owned()))
+}
+
+fn archive_key(id: ArchiveId) -> Vec<u8> {
+    [b"a", &id.0.to_be_bytes()[..]].concat()
+}
+
+fn item_key(id: ArchiveId, path: &str) -> Vec<u8> {
+    [&id.0.to_be_bytes()[..], path.as_bytes()].concat()
+}
+
+fn read_followed(batch: &LocationBatch<'_>, id: ArchiveId) -> Result<FollowedRecord, StorageError> {
+    let stored = batch.get(LocationTable::Archives, &archive_key(id))?;
+    Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+}
+
+fn write_followed(
+    batch: &mut LocationBatch<'_>,
+    id: ArchiveId,
+    record: &FollowedRecord,
+) -> Result<(), StorageError> {
+    // Strings and numbers only: serialization cannot fail.
+    batch.put(LocationTable::Archives, &archive_key(id), &serde_json::to_vec(record).unwrap_or_default())
+}
+
+/// Whether a record fits the index.
+fn is_plausible(record: &LocationRecord) -> bool {
+    let labels = || record.labels.iter().chain(&record.metadata).chain(&record.aliases);
+    let is_path = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+    !record.labels.is_empty()
+        && labels().count() <= MAX_RECORD_LABELS
+        && labels().all(|label| label.len() < MAX_LABEL_BYTES && Label::parse(label).is_ok())
+        && (1..MAX_LABEL_BYTES).contains(&record.path.len())
+        && is_path(&record.target_path().0)
+        && record.files.iter().flatten().all(|name| is_path(name))
+}
+
+/// Each label of a record with its role.
+fn roles(record: &LocationRecord) -> impl Iterator<Item = (&str, PostingRole)> {
+    let item = record.labels.iter().map(|label| (label.as_str(), PostingRole::Item));
+    let aliases = record.aliases.iter().map(|label| (label.as_str(), PostingRole::Alias));
+    let metadata = record.metadata.iter().map(|label| (label.as_str(), PostingRole::Metadata));
+    item.chain(aliases).chain(metadata)
+}
+
+fn put_item(
+    batch: &mut LocationBatch<'_>,
+    id: ArchiveId,
+    record: &LocationRecord,
+    since: i64,
+    disputed: &mut Vec<String>,
+) -> Result<(), StorageError> {
+    let (target, contenttype) = record.target_path();
+    for (label, role) in roles(record) {
+        let Ok(parsed) = Label::parse(label) else { continue };
+        let (key, folded) = label_keys(&parsed);
+        let mut value = batch.get(LocationTable::Labels, &key)?.unwrap_or_default();
+        let others = || postings(&value).filter(|posting| posting.archive != id.0);
+        let is_claimed = others().any(|posting| posting.state == State::Original);
+        if role == PostingRole::Item && record.state == State::Original && is_claimed {
+            disputed.push(label.to_owned());
+        }
+        write_posting(
+            &mut value,
+            &LabelPosting {
+                archive: id.0,
+                role,
+                state: record.state,
+                is_open: !record.ask && record.state != State::Deleted,
+                contenttype,
+                since,
+                spelling: folded.as_bytes(),
+                path: record.path.as_bytes(),
+                target: if role == PostingRole::Item { target.as_bytes() } else { b"" },
+            },
+        );
+        batch.put(LocationTable::Labels, &key, &value)?;
+    }
+    let text = serde_json::to_vec(record).unwrap_or_default();
+    batch.put(LocationTable::Items, &item_key(id, &record.path), &text)
+}
+
+/// Since when an Archive claims an item in the state of this record, if it did before.
+fn first_claim(
+    batch: &LocationBatch<'_>,
+    id: ArchiveId,
+    record: &LocationRecord,
+) -> Result<Option<i64>, StorageError> {
+    let Some(Ok(label)) = record.labels.first().map(|label| Label::parse(label)) else { return Ok(None) };
+    let value = batch.get(LocationTable::Labels, &label_keys(&label).0)?.unwrap_or_default();
+    let mut own = postings(&value).filter(|posting| posting.archive == id.0);
+    Ok(own.find(|posting| posting.state == record.state).map(|posting| posting.since))
+}
+
+/// Removes an item; returns whether it was there.
+fn remove_item(batch: &mut LocationBatch<'_>, id: ArchiveId, path: &str) -> Result<bool, StorageError> {
+    if !(1..MAX_LABEL_BYTES).contains(&path.len()) {
+        return Ok(false);
+    }
+    let key = item_key(id, path);
+    let Some(bytes) = batch.get(LocationTable::Items, &key)? else { return Ok(false) };
+    if let Ok(record) = serde_json::from_slice::<LocationRecord>(&bytes) {
+        for (label, _) in roles(&record) {
+            let Ok(parsed) = Label::parse(label) else { continue };
+            let (key, _) = label_keys(&parsed);
+            let Some(mut value) = batch.get(LocationTable::Labels, &key)? else { continue };
+            remove_posting(&mut value, id.0, record.path.as_bytes());
+            match value.is_empty() {
+                true => batch.delete(LocationTable::Labels, &key)?,
+                false => batch.put(LocationTable::Labels, &key, &value)?,
+            }
+        }
+    }
+    batch.delete(LocationTable::Items, &key)?;
+    Ok(true)
+}
+
+/// Removes all items of an Archive.
+fn clear_items(batch: &mut LocationBatch<'_>, id: ArchiveId) -> Result<(), StorageError> {
+    const ITEMS_PER_STEP: usize = 1000;
+    let prefix = id.0.to_be_bytes();
+    loop {
+        let keys = batch.keys(LocationTable::Items, &prefix, ITEMS_PER_STEP)?;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        for key in &keys {
+            let path = String::from_utf8_lossy(key.get(prefix.len()..).unwrap_or_default()).into_owned();
+            remove_item(batch, id, &path)?;
+            batch.delete(LocationTable::Items, key)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

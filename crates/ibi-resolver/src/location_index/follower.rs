@@ -1,0 +1,193 @@
+//! Follows the location feeds of Archives: one task per Archive, which asks for changes, waits at
+//! the Archive until there are some, and writes them to the index.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use ibi_http::outgoing::HttpClient;
+use ibi_http::pooled_client::HttpScheme;
+use ibi_protocol::analysis::ArchiveId;
+use ibi_protocol::location::LocationPage;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::LocationIndex;
+use crate::archive::{RegisteredArchive, RegistrationStatus};
+use crate::clock::ResolverClock;
+use crate::directory::ArchiveDirectory;
+
+/// How long a request waits at the Archive for a change.
+const FEED_WAIT: Duration = Duration::from_millis(1000);
+
+/// Timeout for a page, beyond the wait.
+const FEED_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Maximum size of a page.
+const MAX_PAGE_BYTES: usize = 32 << 20;
+
+/// Journal lines per page.
+const PAGE_CHANGES: u32 = 1000;
+
+/// First and maximum delay before a feed that failed is asked again.
+const FIRST_FEED_RETRY_DELAY: Duration = Duration::from_millis(500);
+const MAX_FEED_RETRY_DELAY: Duration = Duration::from_secs(60);
+
+/// How often new and changed Archives are looked for.
+const ROSTER_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Maximum number of disputed labels that wait to be asked about.
+pub const MAX_DISPUTED_LABELS: usize = 1000;
+
+/// Keeps the index up to date.
+pub struct LocationFollower<R> {
+    index: LocationIndex,
+    known: Arc<R>,
+    client: HttpClient,
+    clock: ResolverClock,
+    /// Labels that two Archives claim as Originals.
+    disputed: mpsc::Sender<String>,
+}
+
+/// What an Archive is followed with. If any of it changes, a new task begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FollowTerms {
+    base: String,
+    token: String,
+}
+
+impl<R: ArchiveDirectory> LocationFollower<R> {
+    /// A follower of the Archives in a directory.
+    pub fn new(
+        index: LocationIndex,
+        known: Arc<R>,
+        client: HttpClient,
+        clock: ResolverClock,
+        disputed: mpsc::Sender<String>,
+    ) -> Self {
+        Self { index, known, client, clock, disputed }
+    }
+
+    /// Follows all Archives that are online and have issued a token. Never returns.
+    pub async fn run(self) {
+        let this = Arc::new(self);
+        let mut tasks: HashMap<ArchiveId, (FollowTerms, JoinHandle<()>)> = HashMap::new();
+        loop {
+            let archives = this.known.archives();
+            let wanted: HashMap<ArchiveId, FollowTerms> =
+                archives.iter().filter_map(|archive| Some((archive.id, this.terms(archive)?))).collect();
+            tasks.retain(|id, (terms, task)| {
+                let stays = wanted.get(id) == Some(terms) && !task.is_finished();
+                if !stays {
+                    task.abort();
+                    this.index.doubt(*id);
+                }
+                stays
+            });
+            for (id, terms) in wanted {
+                tasks.entry(id).or_insert_with(|| {
+                    let task = tokio::spawn(Arc::clone(&this).follow(id, terms.clone()));
+                    (terms, task)
+                });
+            }
+            sleep(ROSTER_INTERVAL).await;
+        }
+    }
+
+    fn terms(&self, archive: &RegisteredArchive) -> Option<FollowTerms> {
+        if archive.standing != RegistrationStatus::OnLine {
+            return None;
+        }
+        let token = self.index.followed_record(archive.id).ok()?.token;
+        let address = archive.address.as_deref().filter(|_| !token.is_empty())?;
+        let scheme = if archive.scheme() == HttpScheme::Https { "https" } else { "http" };
+        Some(FollowTerms { base: format!("{scheme}://{address}"), token })
+    }
+
+    /// Follows one Archive until it is aborted.
+    async fn follow(self: Arc<Self>, id: ArchiveId, terms: FollowTerms) {
+        let mut delay = FIRST_FEED_RETRY_DELAY;
+        // The first request does not wait: the index may be used again at once.
+        let mut waits = false;
+        let followed = self.index.followed(id);
+        loop {
+            let read = tokio::select! {
+                biased;
+                () = followed.wake.notified(), if waits => {
+                    waits = false;
+                    continue;
+                }
+                read = self.read_page(id, &terms, waits) => read,
+            };
+            match read {
+                Ok(()) => {
+                    delay = FIRST_FEED_RETRY_DELAY;
+                    waits = true;
+                }
+                Err(error) => {
+                    self.index.doubt(id);
+                    if delay == FIRST_FEED_RETRY_DELAY {
+                        tracing::warn!(
+                            archive = id.0,
+                            error,
+                            "the location feed failed; the Archive is asked"
+                        );
+                    }
+                    sleep(delay).await;
+                    delay = (delay * 2).min(MAX_FEED_RETRY_DELAY);
+                    waits = false;
+                }
+            }
+        }
+    }
+
+    /// Reads one page into the index.
+    async fn read_page(&self, id: ArchiveId, terms: &FollowTerms, waits: bool) -> Result<(), String> {
+        let index = self.index.clone();
+        let stored = tokio::task::spawn_blocking(move || index.followed_record(id));
+        let stored = stored.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        let after = if stored.position.is_empty() { "0" } else { &stored.position };
+        let wait = if waits { FEED_WAIT.as_millis() } else { 0 };
+        let url = format!("{}/api/v1/locations?after={after}&limit={PAGE_CHANGES}&wait={wait}", terms.base);
+        let authorization = format!("Bearer {}", terms.token);
+        let asked = Instant::now();
+        let headers = [("authorization", authorization.as_str())];
+        let answer = self.client.get_with(&url, &headers, MAX_PAGE_BYTES);
+        let answer = tokio::time::timeout(FEED_WAIT + FEED_TIMEOUT, answer).await;
+        let (status, body) =
+            answer.map_err(|_| "no answer in time".to_owned())?.map_err(|error| error.to_string())?;
+        if status != StatusCode::OK {
+            return Err(format!("it answered {status}"));
+        }
+        let page: LocationPage =
+            serde_json::from_slice(&body).map_err(|error| format!("its feed cannot be read: {error}"))?;
+        drop(body);
+        let is_new = page.next != after || page.restart || !page.records.is_empty() || !page.gone.is_empty();
+        let (more, asks, waited) = (page.more, page.ask, page.waited);
+        let mut is_unfit = stored.is_unfit;
+        if is_new || !stored.filled {
+            let (index, now) = (self.index.clone(), (self.clock)());
+            let applied = tokio::task::spawn_blocking(move || index.apply(id, &page, now));
+            let applied =
+                applied.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+            is_unfit = applied.is_unfit;
+            for label in applied.disputed {
+                // What does not fit is asked about when a reader asks for it.
+                let _ = self.disputed.try_send(label);
+            }
+        }
+        if !more {
+            // The Archive said how long it waited before it looked: nothing had changed by then.
+            let waited = Duration::from_millis(waited).min(asked.elapsed());
+            self.index.confirm(id, asked + waited, asks || is_unfit);
+        }
+        Ok(())
+    }
+}
+
+/// The client for feeds and reports.
+pub fn feed_client(allow_private: bool) -> Result<HttpClient, ibi_http::outgoing::HttpClientError> {
+    HttpClient::with_guard(FEED_WAIT + FEED_TIMEOUT, allow_private)
+}
