@@ -5,6 +5,7 @@ mod bare;
 mod copy;
 mod file;
 mod load;
+mod warm;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -13,11 +14,12 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use crate::archive::Place;
 
 pub use bare::serve as serve_bare;
+pub use warm::{serve_feeds, serve_redirects};
 
 type Comparison = fn(&Place) -> bool;
 
-const ALL: [(&str, Comparison); 3] =
-    [("ask", ask::compare), ("file", file::compare), ("copy", copy::compare)];
+const ALL: [(&str, Comparison); 4] =
+    [("ask", ask::compare), ("file", file::compare), ("copy", copy::compare), ("warm", warm::compare)];
 
 /// Runs all of them in a folder on the disk to measure.
 pub fn compare(folder: &str, ibi: &str, name: Option<&str>) -> ExitCode {

@@ -13,6 +13,8 @@ pub(crate) fn compare(arguments: &[&str]) -> Option<ExitCode> {
         ["online", folder, ibi, name] => online::compare(folder, ibi, Some(name)),
         ["resolve", folder] => resolve::compare(folder),
         ["archives", number, hung] => resolve::serve(number.parse().unwrap_or(1), hung.parse().unwrap_or(0)),
+        ["feeds", resolver] => online::serve_feeds(resolver),
+        ["redirects"] => online::serve_redirects(),
         ["bare", database] => online::serve_bare(database),
         ["json", ibi] => json::compare(ibi),
         ["mint", folder] => mint::compare(folder),

@@ -168,7 +168,10 @@ fn check(federation: &Federation, model: &Model, done: &[String]) {
 
 #[test]
 fn modifiers_lead_where_they_should_whatever_is_copied_and_handed_over() {
-    for seed in [1, 2] {
+    // `IBI_ORDERS=20` tries more orders than there is time for in every run.
+    let seeds = std::env::var("IBI_ORDERS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(2);
+    let mut has_crossed = false;
+    for seed in 1..=seeds {
         let federation = Federation::of_friends(3);
         let mut model = Model::default();
         let mut chance = Chance(seed);
@@ -185,9 +188,9 @@ fn modifiers_lead_where_they_should_whatever_is_copied_and_handed_over() {
             }
             check(&federation, &model, &done);
         }
-        // The run must have links across Archives.
         let crosses =
             |item: &Modelled| item.next.is_some_and(|next| model.items[next].original != item.original);
-        assert!(model.items.iter().any(crosses) || seed > 1, "{model:#?}");
+        has_crossed |= model.items.iter().any(crosses);
     }
+    assert!(has_crossed, "some editions must be in different Archives");
 }

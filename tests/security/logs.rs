@@ -89,7 +89,9 @@ fn both_in_one_process_answer_whatever_becomes_of_their_log() {
 #[test]
 fn a_server_whose_standard_output_is_gone_serves() {
     let folder = Folder::new();
-    let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // An address that no other test uses: a free port may be taken by the time it is used.
+    let process = std::process::id();
+    let at = format!("127.93.{}.{}:8643", process / 250 % 250, 1 + process % 250);
     let mut child = Command::new(crate::binary::IBI)
         .args(["archive", "serve", "--listen", &at, "--data"])
         .arg(folder.data())

@@ -18,6 +18,26 @@ pub(super) fn run(
     address: &str,
     connections: usize,
     long: Duration,
+    request: impl FnMut() -> String + Clone + 'static,
+) -> Measured {
+    run_for(address, connections, long, &["HTTP/1.1 200"], request)
+}
+
+/// The same, where redirects and what is not there are answers, too.
+pub(super) fn run_any(
+    address: &str,
+    connections: usize,
+    long: Duration,
+    request: impl FnMut() -> String + Clone + 'static,
+) -> Measured {
+    run_for(address, connections, long, &["HTTP/1.1 302", "HTTP/1.1 404"], request)
+}
+
+fn run_for(
+    address: &str,
+    connections: usize,
+    long: Duration,
+    statuses: &'static [&'static str],
     mut request: impl FnMut() -> String + Clone + 'static,
 ) -> Measured {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -37,7 +57,9 @@ pub(super) fn run(
             let (address, mut request) = (address.to_owned(), request.clone());
             // Each connection asks for others.
             (0..number * 1000).for_each(|_| drop(request()));
-            tasks.push(tokio::task::spawn_local(async move { one(&address, begun + long, request).await }));
+            tasks.push(tokio::task::spawn_local(async move {
+                one(&address, begun + long, statuses, request).await
+            }));
         }
         let (mut times, mut body) = (Vec::new(), 0);
         for task in tasks {
@@ -54,7 +76,12 @@ pub(super) fn run(
     })
 }
 
-async fn one(address: &str, until: Instant, mut request: impl FnMut() -> String) -> (Vec<Duration>, usize) {
+async fn one(
+    address: &str,
+    until: Instant,
+    statuses: &[&str],
+    mut request: impl FnMut() -> String,
+) -> (Vec<Duration>, usize) {
     let mut stream = TcpStream::connect(address).await.expect("a server");
     stream.set_nodelay(true).expect("a socket");
     let mut times = Vec::new();
@@ -71,7 +98,8 @@ async fn one(address: &str, until: Instant, mut request: impl FnMut() -> String)
             if let Some((head, length)) = head(&buffer[..filled])
                 && filled >= head + length
             {
-                assert!(buffer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&buffer[..head]));
+                let is_answer = statuses.iter().any(|status| buffer.starts_with(status.as_bytes()));
+                assert!(is_answer, "{}", String::from_utf8_lossy(&buffer[..head]));
                 body = length;
                 break;
             }
@@ -85,6 +113,9 @@ async fn one(address: &str, until: Instant, mut request: impl FnMut() -> String)
 fn head(bytes: &[u8]) -> Option<(usize, usize)> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = std::str::from_utf8(&bytes[..end]).ok()?;
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("content-length").then_some(value)
+    })?;
     Some((end, length.parse().ok()?))
 }

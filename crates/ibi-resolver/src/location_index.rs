@@ -416,6 +416,11 @@ struct IndexedEntry {
 }
 
 impl IndexedAnswers {
+    /// Leaves out what Archives have that no longer count: they were retired.
+    pub(crate) fn retain_archives(&mut self, counts: impl Fn(ArchiveId) -> bool) {
+        self.entries.retain(|entry| counts(entry.archive));
+    }
+
     /// Whether another Archive was known as the holder of the Original when this one began to claim
     /// it: the known holder keeps the readers (4.4).
     fn is_late_claim(&self, entry: &IndexedEntry) -> bool {

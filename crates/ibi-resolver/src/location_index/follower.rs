@@ -167,6 +167,10 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         let is_new = page.next != after || page.restart || !page.records.is_empty() || !page.gone.is_empty();
         let (more, asks, waited) = (page.more, page.ask, page.waited);
         let mut is_unfit = stored.is_unfit;
+        if page.restart {
+            // Its items are read anew: until then it is asked.
+            self.index.doubt(id);
+        }
         if is_new || !stored.filled {
             let (index, now) = (self.index.clone(), (self.clock)());
             let applied = tokio::task::spawn_blocking(move || index.apply(id, &page, now));

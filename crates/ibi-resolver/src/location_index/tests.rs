@@ -128,6 +128,11 @@ fn clause_4_4_who_is_known_to_hold_the_original_keeps_the_readers() {
     // An update of the known holder's does not make its claim a new one.
     index.apply(ArchiveId(1), &page("2", vec![claim()]), NOW + 9 * 86_400).unwrap();
     assert!(matches!(reply(&index, 1, &query(ITEM, "")), IndexReply::Answer(_)));
+    // Its operator retired it: the other one is believed.
+    let asked = query(ITEM, "");
+    let mut found = index.find(&asked).unwrap();
+    found.retain_archives(|id| id != ArchiveId(1));
+    assert!(matches!(index.reply(&found, &archive(2), &asked).unwrap(), IndexReply::Answer(_)));
     // Handed over: it says Copy.
     index.apply(ArchiveId(1), &page("3", vec![record(ITEM, &[ITEM], State::Copy)]), NOW).unwrap();
     assert!(matches!(reply(&index, 2, &query(ITEM, "")), IndexReply::Answer(_)));

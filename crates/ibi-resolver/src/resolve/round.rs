@@ -65,7 +65,11 @@ pub(super) fn ask_all<A: ArchiveTransport>(
 ) -> ResolutionRound {
     // Whoever requires the Original, and disputed claims, are for the Archives themselves (4.4).
     let index = index.filter(|_| !wanted.original && wanted.purpose != RoundPurpose::Recount);
-    let found = index.and_then(|index| Some((index, index.find(&wanted).ok()?)));
+    let found = index.and_then(|index| {
+        let mut found = index.find(&wanted).ok()?;
+        found.retain_archives(|id| roster.archive(id).is_some());
+        Some((index, found))
+    });
     let query = WireRequest::Url(UrlRequest {
         client: client.to_vec(),
         ibi: wanted.label.spelling().to_owned(),

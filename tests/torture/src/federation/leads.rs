@@ -57,12 +57,21 @@ impl Federation {
         all.map(|modifiers| Question { item, modifiers }).collect()
     }
 
-    /// The same, of which the metadata are asked for, or the last edition of the translation.
+    /// All other compositions of editions, translations and metadata that lead somewhere. (A
+    /// translation of metadata is a matter of one item.)
     fn composed_questions(&self, item: usize) -> Vec<Question> {
+        let kin = self.kin();
         let mut all = vec![vec![":"], vec!["!", ":"]];
-        all.extend(
-            family::other_languages(&self.kin(), item).into_iter().map(|language| vec![language, "!"]),
-        );
+        for language in family::other_languages(&kin, item) {
+            all.extend([
+                vec![language, "!"],
+                vec![language, ":"],
+                vec![language, "!", ":"],
+                vec!["!", language],
+                vec!["!", language, ":"],
+            ]);
+        }
+        all.retain(|modifiers| !family::leads(&kin, item, modifiers).is_empty());
         all.into_iter().map(|modifiers| Question { item, modifiers }).collect()
     }
 
