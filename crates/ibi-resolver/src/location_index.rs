@@ -320,7 +320,8 @@ impl LocationIndex {
     ) -> Result<IndexReply, StorageError> {
         let mut own = found.entries.iter().filter(|entry| entry.archive == archive.id);
         let Some(entry) = own.next() else { return Ok(IndexReply::Nothing) };
-        // Several items under one canonical spelling, or another spelling (1.3): the Archive decides.
+        // Several items under one canonical spelling, or another spelling (1.3): the Archive
+        // decides.
         if own.next().is_some() || !entry.is_spelled {
             return Ok(IndexReply::Ask);
         }

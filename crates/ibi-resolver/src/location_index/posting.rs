@@ -92,8 +92,8 @@ pub(super) fn write_posting(value: &mut Vec<u8>, posting: &LabelPosting<'_>) {
     value.push(role | state << 2 | open | kind);
     let texts = [posting.spelling, posting.path, posting.target];
     for text in texts {
-        // Labels and paths are far shorter (`records::is_plausible`); a longer target is cut off, and then
-        // leads nowhere.
+        // Labels and paths are far shorter (`records::is_plausible`); a longer target is cut off,
+        // and then leads nowhere.
         value.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
     }
     for text in texts {
