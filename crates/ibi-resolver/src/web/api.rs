@@ -70,7 +70,8 @@ async fn resolve(State(site): State<Arc<ResolverSite>>, request: Request) -> Res
     let base = &site.public_url;
     let asked = ResolutionRequest {
         robot: false,
-        fresh: false,
+        // Programs act on this: Archives ask who has an Original before they hand it over.
+        fresh: true,
         persistent: passed.map_or_else(|| format!("{base}{path}"), |passed| format!("{base}{path}?{passed}")),
         languages: accepted(&request.headers),
         client: site.clients(&request),
