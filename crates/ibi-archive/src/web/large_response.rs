@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -73,6 +73,7 @@ pub(super) async fn account_memory(
 }
 
 async fn answer_within_budget(site: Arc<ArchiveSite>, request: Request, next: Next) -> Response {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let response = next.run(request).await;
     let size = response.body().size_hint().lower();
     if size <= LARGE_RESPONSE_BYTES || response.extensions().get::<MemoryAccounted>().is_some() {
@@ -80,8 +81,19 @@ async fn answer_within_budget(site: Arc<ArchiveSite>, request: Request, next: Ne
     }
     match site.desk.try_grant(size) {
         Some(grant) => hold_response(response, grant).await,
+        // What was asked for is done: who is told to try again would do it twice.
+        None if !is_read && response.status().is_success() => short_response(&response),
         None => memory_busy_problem().into_response(),
     }
+}
+
+/// The response to a change, without what there is no memory to show: where it is.
+fn short_response(response: &Response) -> Response {
+    let location = response.headers().get(header::LOCATION).cloned();
+    let id = location.as_ref().and_then(|to| to.to_str().ok()?.rsplit('/').next());
+    let mut short = (response.status(), axum::Json(serde_json::json!({ "id": id }))).into_response();
+    short.headers_mut().extend(location.map(|to| (header::LOCATION, to)));
+    short
 }
 
 /// Memory to show the metadata of an item; 0 if they are short.
