@@ -179,11 +179,6 @@ impl LocationRecord {
             TargetPart::Metadata { .. } => &self.metadata,
         }
     }
-
-    /// Whether the answer about it depends on no other item.
-    pub fn is_alone(&self) -> bool {
-        self.next_edition.is_empty() && self.translations.is_empty()
-    }
 }
 
 /// The page of an item.

@@ -20,31 +20,12 @@ mod query;
 use std::fmt;
 
 use ibi_id::Label;
-use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 pub use error::{PersistentUrlError, UrlPart};
 
 use crate::file_path::FilePath;
+use crate::location::encode_path_bytes;
 use crate::verb::Verbs;
-
-/// Characters escaped in a written path: those that would end it, those no URL may contain, and
-/// `%`, because paths are held decoded.
-const URL_PATH_ESCAPES: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'[')
-    .add(b'\\')
-    .add(b']')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
 
 /// Whether a text begins with a link prefix in common use: `rep/`, `ibi:`, `upn:word:` …
 pub(crate) fn begins_as_link(text: &str) -> bool {
@@ -110,7 +91,7 @@ impl fmt::Display for PersistentUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{}{}", self.label.spelling(), self.verbs.relation.modifiers())?;
         if let Some(file) = &self.file {
-            write!(f, "{}", percent_encode(file.as_bytes(), URL_PATH_ESCAPES))?;
+            write!(f, "{}", encode_path_bytes(file.as_bytes()))?;
         }
         let mut pairs = Vec::new();
         if self.original {
