@@ -13,11 +13,13 @@ const METADATA: &str = "sid.inpe.br/mtc-m18@80/2009/07.21.13.23.47";
 fn metadata_keep_their_label_and_items_their_dates() {
     let folder = Folder::new();
     let dates = ["--created", "1998-08-02T08:56:00Z", "--updated", "2014-04-04T14:39:54-03:00"];
-    let label = ["--label", UTILITIES, "--metadata-label", METADATA];
+    let made = ["--metadata-created", "2009-07-21T13:23:47Z"];
+    let label = [&["--label", UTILITIES, "--metadata-label", METADATA][..], &made].concat();
     let item = folder.put(&[(b"a", b"one")], &[&label[..], &dates].concat());
     assert_eq!((&item["state"], &item["created"]), (&json!("Copy"), &json!("1998-08-02T08:56:00Z")));
     assert_eq!(item["updated"], "2014-04-04T17:39:54Z");
     assert_eq!(item["metadata"]["rep"], METADATA, "{item}");
+    assert_eq!(item["metadata_created"], "2009-07-21T13:23:47Z");
     let metadata = folder.archive("show", &[METADATA]).json().remove(0);
     assert_eq!(metadata["contenttype"], "Metadata");
     assert_eq!(metadata["describes"], UTILITIES, "{metadata}");
@@ -30,6 +32,7 @@ fn metadata_keep_their_label_and_items_their_dates() {
     assert_eq!(folder.archive("show", &[UTILITIES]).json().remove(0)["updated"], "2014-04-04T17:39:54Z");
     let updated = folder.archive("update", &[UTILITIES, "--original", "--dc", "title=x"]).json().remove(0);
     assert_eq!(updated["created"], "1998-08-02T08:56:00Z");
+    assert_eq!(updated["metadata_created"], "2009-07-21T13:23:47Z");
     assert!(updated["updated"].as_str().unwrap() > "2026");
     assert_eq!(folder.archive("audit", &[]).status, 0);
 }
@@ -72,7 +75,8 @@ fn tables_the_api_and_bags_bring_them_too() {
     let place = folder.place.path();
     fs::write(place.join("a.txt"), "one").unwrap();
     let table = format!(
-        "file,label,metadata-label,created,updated\na.txt,{UTILITIES},{METADATA},1998-08-02T08:56:00Z,2014-04-04T17:39:54Z\n"
+        "file,label,metadata-label,created,updated,metadata-created\n\
+         a.txt,{UTILITIES},{METADATA},1998-08-02T08:56:00Z,2014-04-04T17:39:54Z,2009-07-21T13:23:47Z\n"
     );
     fs::write(place.join("t.csv"), table).unwrap();
     let run = folder.archive("deposit", &["--table", &place.join("t.csv").display().to_string()]);
@@ -88,6 +92,7 @@ fn tables_the_api_and_bags_bring_them_too() {
         "metadata_labels": ["a.br/b/2001/01.01.00.01"],
         "created": "2001-01-01T00:00:00Z",
         "updated": "2002-01-01T00:00:00Z",
+        "metadata_created": "2001-06-01T00:00:00Z",
     });
     let begun = server.api(&token, "POST", "/drafts", body.to_string().as_bytes());
     assert_eq!(begun.status, 201, "{}", begun.text());
@@ -100,6 +105,7 @@ fn tables_the_api_and_bags_bring_them_too() {
         (&item["created"], &item["updated"]),
         (&json!("2001-01-01T00:00:00Z"), &json!("2002-01-01T00:00:00Z"))
     );
+    assert_eq!(item["metadata_created"], "2001-06-01T00:00:00Z");
     // A bag of ours that is deposited elsewhere under its label is the same item.
     let bag = place.join("bag").display().to_string();
     assert_eq!(folder.archive("export", &[UTILITIES, "--out", &bag]).status, 0);
@@ -111,6 +117,7 @@ fn tables_the_api_and_bags_bring_them_too() {
         (&item["metadata"]["rep"], &item["created"]),
         (&json!(METADATA), &json!("1998-08-02T08:56:00Z"))
     );
+    assert_eq!(item["metadata_created"], "2009-07-21T13:23:47Z");
 }
 
 /// An item with dates from elsewhere is copied like any other; a recent import counts as a recent

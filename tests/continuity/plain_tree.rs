@@ -264,3 +264,27 @@ fn a_plain_tree_brought_in_elsewhere_keeps_the_metadata() {
     assert_eq!(changes(&lay(&other, &second, &[])), [(rep.clone(), "removed".to_owned())]);
     assert!(!second.join(&metadata).exists());
 }
+
+/// Clause 2.2: the record in the tree is the one that is served, with the persistent URL; a link
+/// changes it, though it makes no version.
+#[test]
+fn the_record_is_complete_and_follows_links() {
+    const RESOLVER: &str = "http://resolver.library.test";
+    let folder = Folder::new();
+    let item = folder.put(&[(b"a", b"one")], &["--dc", "title=First"]);
+    let label = item["rep"].as_str().unwrap();
+    let metadata = item["metadata"]["rep"].as_str().unwrap();
+    let out = folder.place.path().join("plain");
+    let record = || fs::read_to_string(out.join(metadata).join("doc/oai_dc.xml")).unwrap();
+    assert_eq!(lay(&folder, &out, &[]).status, 0);
+    assert!(!record().contains(RESOLVER));
+    assert_eq!(lay(&folder, &out, &["--resolver", RESOLVER]).status, 0);
+    let url = format!("<dc:identifier>{RESOLVER}/{label}</dc:identifier>");
+    assert!(record().contains(&url), "{}", record());
+    assert_eq!(changes(&lay(&folder, &out, &["--resolver", RESOLVER])), [], "nothing changed");
+    let second = folder.deposit(&[(b"a", b"two")], &["--next-edition-of", label]);
+    assert_eq!(lay(&folder, &out, &["--resolver", RESOLVER]).status, 0);
+    assert!(record().contains(&second), "{}", record());
+    let wrong = lay(&folder, &out, &["--resolver", "library"]);
+    assert!(wrong.status == 2 && wrong.stderr.contains("--resolver"), "{}", wrong.stderr);
+}

@@ -42,9 +42,13 @@ fn the_service_says_what_it_is() {
     assert_eq!((&json["service"], &json["kind"]), (&SERVICE.into(), &"resolver".into()));
     assert_eq!(json["public_url"], PUBLIC);
     assert!(server.get_with(&path, "Accept: text/plain\r\n").text().contains(SERVICE));
-    for link in [format!("/rep{path}"), format!("/ibi:{SERVICE}"), format!("{path}?a=b")] {
+    let modified = [":", "!", "+", "+(pt)", "!:", "??", "?ibiurl.requireditemstatus=Original"];
+    let modified = modified.map(|modifier| format!("{path}{modifier}"));
+    let linked = [format!("/rep{path}"), format!("/ibi:{SERVICE}"), format!("{path}?a=b")];
+    for link in linked.into_iter().chain(modified) {
         assert_eq!(server.get_with(&link, "Accept: application/json\r\n").json(), json, "{link}");
     }
+    assert_eq!(server.get(&format!("{path}/a.txt")).status, 404, "it has no files");
     assert_eq!(server.get(&format!("{path}?servicesubject=nonsense")).status, 400, "messages are messages");
 }
 

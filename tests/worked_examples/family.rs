@@ -13,11 +13,13 @@ pub(super) struct FamilyArchive {
     folder: Folder,
     server: Server,
     /// The first edition, in English.
-    first: String,
+    pub(super) first: String,
+    /// The second one.
+    pub(super) second: String,
 }
 
 impl FamilyArchive {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = Folder::new();
         let put = |content: &str, language: &str, links: &[&str]| {
             let title = format!("title={content}");
@@ -35,14 +37,17 @@ impl FamilyArchive {
             folder.put(&[(b"a.txt", b"a")], &[labels, &["--original"]].concat());
         }
         let server = folder.serve();
-        Self { folder, server, first }
+        Self { folder, server, first, second }
     }
 
-    fn ask(&self, ibi: &str, more: &str) -> Reply {
-        let query = format!(
+    pub(super) fn ask(&self, ibi: &str, more: &str) -> Reply {
+        self.ask_raw(&format!(
             "servicesubject=urlRequest&clientinformation.ipaddress=192.0.2.1&parsedibiurl.ibi={ibi}{more}"
-        );
-        self.server.service(&self.folder, &query)
+        ))
+    }
+
+    pub(super) fn ask_raw(&self, query: &str) -> Reply {
+        self.server.service(&self.folder, query)
     }
 }
 

@@ -191,6 +191,7 @@ impl Archive {
         let kept = |clock: &Option<String>| clock.clone().filter(|time| *time != item.updated);
         item.data_updated = kept(&change.unmoved.data);
         item.metadata_updated = kept(&change.unmoved.metadata);
+        item.metadata_created = item.metadata_created.take().filter(|time| *time != item.created);
         item.format = item.needed_format();
         item.files = change.files.iter().map(|file| file.file.clone()).collect();
         self.stage_description(change, made)

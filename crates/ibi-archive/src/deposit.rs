@@ -62,6 +62,8 @@ pub struct DepositRequest {
     pub created: Option<String>,
     /// When it was last updated elsewhere. Only with an existing label.
     pub updated: Option<String>,
+    /// When its metadata was created elsewhere; defaults to `created`. Only with an existing label.
+    pub metadata_created: Option<String>,
     /// When its metadata was last updated elsewhere; defaults to `updated`. Only with an existing
     /// label.
     pub metadata_updated: Option<String>,
@@ -94,6 +96,7 @@ impl DepositRequest {
             metadata_labels: Vec::new(),
             created: None,
             updated: None,
+            metadata_created: None,
             metadata_updated: None,
             original: false,
             aliases: Vec::new(),
@@ -230,6 +233,7 @@ impl Archive {
                 created: dates.created,
                 updated: dates.updated,
                 data_updated: None,
+                metadata_created: dates.metadata_created,
                 metadata_updated: None,
                 language: draft.language,
                 translation_of: draft.translation_of,

@@ -14,8 +14,9 @@ use crate::target_url::TargetUrl;
 /// The format of an `item.json` without any of the later members.
 pub(crate) const ITEM_FORMAT: u32 = 1;
 
-/// The format of an `item.json` with `url`, `data_updated` or `metadata_updated`. Written only
-/// where needed, so programs that know only format 1 can still read all other items.
+/// The format of an `item.json` with `url`, `data_updated`, `metadata_created` or
+/// `metadata_updated`. Written only where needed, so programs that know only format 1 can still
+/// read all other items.
 pub(crate) const FORMAT_WITH_URL_AND_CLOCKS: u32 = 2;
 
 /// An item without its bytes and metadata.
@@ -41,7 +42,10 @@ pub struct ItemDescription {
     /// When its data last changed, if that was not `updated` (D32).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_updated: Option<String>,
-    /// When its metadata last changed, likewise.
+    /// When its metadata were created, if that was not `created` (clause 2.2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_created: Option<String>,
+    /// When its metadata last changed, if that was not `updated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_updated: Option<String>,
     /// Its language.
@@ -126,6 +130,7 @@ struct ItemJson {
     created: String,
     updated: String,
     data_updated: Option<String>,
+    metadata_created: Option<String>,
     metadata_updated: Option<String>,
     language: Option<Language>,
     translation_of: Option<String>,
@@ -149,6 +154,7 @@ impl From<ItemJson> for ItemDescription {
             created: written.created,
             updated: written.updated,
             data_updated: written.data_updated,
+            metadata_created: written.metadata_created,
             metadata_updated: written.metadata_updated,
             language: written.language,
             translation_of: written.translation_of,
@@ -369,7 +375,8 @@ impl ItemDescription {
 
     /// The oldest format that can represent this item.
     pub(crate) fn needed_format(&self) -> u32 {
-        let is_plain = self.url.is_none() && self.data_updated.is_none() && self.metadata_updated.is_none();
+        let clocks = [&self.data_updated, &self.metadata_created, &self.metadata_updated];
+        let is_plain = self.url.is_none() && clocks.iter().all(|clock| clock.is_none());
         if is_plain { ITEM_FORMAT } else { FORMAT_WITH_URL_AND_CLOCKS }
     }
 
@@ -417,8 +424,12 @@ mod tests {
             ..item
         });
         assert_eq!(plain.as_ref().map(ItemDescription::needed_format), Ok(1));
-        let later = plain.map(|item| ItemDescription { metadata_updated: Some(String::new()), ..item });
-        assert_eq!(later.map(|item| item.needed_format()), Ok(2));
+        let time = || Some(String::new());
+        let updated = plain.clone().map(|item| ItemDescription { metadata_updated: time(), ..item });
+        let created = plain.map(|item| ItemDescription { metadata_created: time(), ..item });
+        for later in [updated, created] {
+            assert_eq!(later.map(|item| item.needed_format()), Ok(2));
+        }
         let newer = FORMAT_2.replace("\"format\": 2", "\"format\": 3");
         assert!(ItemDescription::parse(newer.as_bytes()).unwrap_err().contains("format is 3"));
         let hostile = FORMAT_2.replace("https://", "javascript://");

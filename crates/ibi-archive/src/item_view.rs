@@ -47,7 +47,10 @@ pub struct ItemView<'a> {
     /// When its data last changed, if that was not `updated` (D32).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_updated: Option<&'a str>,
-    /// When its metadata last changed, likewise.
+    /// When its metadata were created, if that was not `created`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_created: Option<&'a str>,
+    /// When its metadata last changed, if that was not `updated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_updated: Option<&'a str>,
     /// Its language.
@@ -236,6 +239,7 @@ impl<'a> ItemView<'a> {
             created: &item.created,
             updated: &item.updated,
             data_updated: item.data_updated.as_deref(),
+            metadata_created: item.metadata_created.as_deref(),
             metadata_updated: item.metadata_updated.as_deref(),
             language: item.language.map(|language| language.to_string()),
             translation_of: item.translation_of.as_deref(),

@@ -33,12 +33,14 @@ const ITEMS_PER_SYNC: usize = 128;
 const TREE_PAGE_ITEMS: usize = 256;
 
 /// Options of a plain tree.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlainTreeOptions {
     /// Include restricted items.
     pub all: bool,
     /// Where reflinks are not available, use hard links to the Archive's own files, made read-only.
     pub link: bool,
+    /// The resolver whose persistent URLs the records contain.
+    pub resolver: Option<String>,
 }
 
 /// The outcome for an item.
@@ -102,7 +104,7 @@ impl PlainTree {
                 write_marker(&marker, &service)?;
             }
         }
-        let layout = TreeLayout::open(out, &own.join("staging"), &holdings.data.join("tree"), options.link)?;
+        let layout = TreeLayout::open(out, &own.join("staging"), &holdings.data.join("tree"), &options)?;
         Ok(Self {
             layout,
             options,

@@ -351,6 +351,7 @@ pub fn fill_from_source(
                 draft.created = Some(item.created.clone()).filter(|date| !date.is_empty());
                 let data_updated = item.data_updated.as_ref().unwrap_or(&item.updated);
                 draft.updated = Some(data_updated.clone()).filter(|date| !date.is_empty());
+                draft.metadata_created.clone_from(&item.metadata_created);
                 draft.metadata_updated.clone_from(&item.metadata_updated);
             }
         }

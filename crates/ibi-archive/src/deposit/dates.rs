@@ -10,6 +10,8 @@ use crate::deposit::DepositRequest;
 pub(crate) struct DepositDates {
     pub(crate) created: String,
     pub(crate) updated: String,
+    /// When the metadata were created, if recorded separately.
+    pub(crate) metadata_created: Option<String>,
     /// When the metadata were last updated, if recorded separately.
     pub(crate) metadata_updated: Option<String>,
 }
@@ -19,27 +21,39 @@ pub(crate) fn parse_deposit_dates(
     draft: &DepositRequest,
     now: Instant,
 ) -> Result<DepositDates, ArchiveError> {
-    let created = draft.created.as_deref().map(|date| parse_past_date("created", date, now)).transpose()?;
-    let updated = draft.updated.as_deref().map(|date| parse_past_date("updated", date, now)).transpose()?;
-    let metadata = draft.metadata_updated.as_deref();
-    let metadata = metadata.map(|date| parse_past_date("metadata-updated", date, now)).transpose()?;
-    if (created.is_some() || updated.is_some() || metadata.is_some()) && draft.labels.is_empty() {
+    let parse = |name: &str, date: &Option<String>| {
+        date.as_deref().map(|date| parse_past_date(name, date, now)).transpose()
+    };
+    let created = parse("created", &draft.created)?;
+    let updated = parse("updated", &draft.updated)?;
+    let metadata_created = parse("metadata-created", &draft.metadata_created)?;
+    let metadata_updated = parse("metadata-updated", &draft.metadata_updated)?;
+    let any = [created, updated, metadata_created, metadata_updated].iter().any(Option::is_some);
+    if any && draft.labels.is_empty() {
         return Err(ArchiveError::Value(
             "`created` and `updated` require an existing label: a new label starts a new item now".to_owned(),
         ));
     }
-    if let (Some(created), Some(updated)) = (created, updated)
-        && updated < created
+    let metadata_end = metadata_updated.or(updated);
+    for (what, begin, end) in
+        [("it was", created, updated), ("metadata were", metadata_created, metadata_end)]
     {
-        return Err(ArchiveError::Value(format!(
-            "it was updated {updated}, before it was created, {created}"
-        )));
+        if let (Some(begin), Some(end)) = (begin, end)
+            && end < begin
+        {
+            return Err(ArchiveError::Value(format!("{what} updated {end}, before the creation, {begin}")));
+        }
     }
     // Without a date of creation, no later one than that of the update is known.
     let created = created.or(updated);
     let text = |date: Option<Instant>| date.map(|date| date.to_string()).unwrap_or_default();
-    let metadata_updated = metadata.map(|date| date.to_string());
-    Ok(DepositDates { created: text(created), updated: text(updated), metadata_updated })
+    let optional = |date: Option<Instant>| date.map(|date| date.to_string());
+    Ok(DepositDates {
+        created: text(created),
+        updated: text(updated),
+        metadata_created: optional(metadata_created),
+        metadata_updated: optional(metadata_updated),
+    })
 }
 
 fn parse_past_date(name: &str, text: &str, now: Instant) -> Result<Instant, ArchiveError> {
@@ -70,7 +84,7 @@ mod tests {
         };
         let both = |created: &str, updated: &str| {
             let (created, updated) = (created.to_owned(), updated.to_owned());
-            Some(DepositDates { created, updated, metadata_updated: None })
+            Some(DepositDates { created, updated, ..DepositDates::default() })
         };
         assert_eq!(told(None, None), both("", ""));
         assert_eq!(
@@ -90,6 +104,12 @@ mod tests {
             DepositRequest { metadata_updated: Some("2009-09-09T22:01:00Z".to_owned()), ..labelled.clone() };
         let dates = parse_deposit_dates(&metadata, now).unwrap();
         assert_eq!(dates.metadata_updated.as_deref(), Some("2009-09-09T22:01:00Z"));
+        let earlier = Some("2009-09-09T22:00:59Z".to_owned());
+        let dates =
+            parse_deposit_dates(&DepositRequest { metadata_created: earlier, ..metadata.clone() }, now);
+        assert_eq!(dates.unwrap().metadata_created.as_deref(), Some("2009-09-09T22:00:59Z"));
+        let later = Some("2009-09-09T22:01:01Z".to_owned());
+        assert!(parse_deposit_dates(&DepositRequest { metadata_created: later, ..metadata }, now).is_err());
         let unlabelled =
             DepositRequest { created: Some("1998-08-02T08:56:00Z".to_owned()), ..DepositRequest::new("x") };
         assert!(parse_deposit_dates(&unlabelled, now).is_err());

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use ibi_id::Instant;
 use ibi_store::content::VerifiedCopyError;
+use ibi_store::digests::sha512;
 use ibi_store::index::FileRecord;
 use ibi_store::ocfl::decode_logical_path;
 use rustix::fs::{CWD, RenameFlags, ioctl_ficlone, renameat_with, syncfs};
@@ -18,7 +19,7 @@ use rustix::fs::{CWD, RenameFlags, ioctl_ficlone, renameat_with, syncfs};
 use crate::ArchiveError;
 use crate::archive::{HeldItem, Holdings};
 use crate::full_record::full_record;
-use crate::plain_tree::STAMP_FILE;
+use crate::plain_tree::{PlainTreeOptions, STAMP_FILE};
 
 /// Files that are read from the index per page.
 const FILES_PER_PAGE: usize = 1000;
@@ -30,6 +31,8 @@ pub(super) struct TreeLayout {
     /// The OCFL tree, the source of the bytes.
     tree: PathBuf,
     link: bool,
+    /// The base URL of the persistent URLs in records.
+    resolver: Option<String>,
     /// Whether the filesystem supports reflinks; detected with the first file.
     shares: Cell<bool>,
     next: Cell<u64>,
@@ -47,6 +50,9 @@ pub(super) enum TreePart {
 impl TreePart {
     pub(super) const ALL: [Self; 2] = [Self::Data, Self::Metadata];
 }
+
+/// Hexadecimal digits of a digest in a stamp.
+const STAMP_DIGEST_LENGTH: usize = 32;
 
 /// The third line of the stamp of a metadata repository.
 const METADATA_STAMP_LINE: &str = "metadata";
@@ -81,14 +87,20 @@ impl PlainTreeEntry {
 
 impl TreeLayout {
     /// Clears the staging area: a crash may have left files there.
-    pub(super) fn open(out: &Path, staging: &Path, tree: &Path, link: bool) -> Result<Self, ArchiveError> {
+    pub(super) fn open(
+        out: &Path,
+        staging: &Path,
+        tree: &Path,
+        options: &PlainTreeOptions,
+    ) -> Result<Self, ArchiveError> {
         remove(staging)?;
         fs::create_dir_all(staging).map_err(ArchiveError::io("create", staging))?;
         Ok(Self {
             out: out.to_owned(),
             staging: staging.to_owned(),
             tree: tree.to_owned(),
-            link,
+            link: options.link,
+            resolver: options.resolver.clone(),
             shares: Cell::new(true),
             next: Cell::new(1),
         })
@@ -116,11 +128,19 @@ impl TreeLayout {
         part: TreePart,
     ) -> Result<Option<StagedTreeItem>, ArchiveError> {
         let folder = self.folder(holding, part);
-        let record = holdings.records.item(&holding.path)?;
-        let digest = record.map(|record| record.inventory).unwrap_or_default();
+        let indexed = holdings.records.item(&holding.path)?;
+        let digest = indexed.map(|indexed| indexed.inventory).unwrap_or_default();
         let mut stamp = format!("{}\nv{} {digest}\n", holding.path, holding.version);
-        if part == TreePart::Metadata {
-            stamp = format!("{stamp}{METADATA_STAMP_LINE}\n");
+        let record = match part {
+            TreePart::Data => None,
+            TreePart::Metadata => {
+                Some(full_record(holdings, holding, self.resolver.as_deref(), true)?.to_xml())
+            }
+        };
+        if let Some(record) = &record {
+            // Links change a record and are no version.
+            let digest = &sha512(record.as_bytes())[..STAMP_DIGEST_LENGTH];
+            stamp = format!("{stamp}{METADATA_STAMP_LINE}\nrecord {digest}\n");
         }
         let place = self.out.join(&folder);
         match fs::read_to_string(place.join(STAMP_FILE)) {
@@ -133,9 +153,9 @@ impl TreeLayout {
             }
         }
         let mut item = StagedTreeItem { part, staged: self.next_staging_path(), folder, files: 0, bytes: 0 };
-        let written = match part {
-            TreePart::Data => self.write_files(holdings, holding, &mut item),
-            TreePart::Metadata => self.write_record(holdings, holding, &item),
+        let written = match record {
+            None => self.write_files(holdings, holding, &mut item),
+            Some(record) => self.write_record(&record, holding, &item),
         };
         let written = written.and_then(|()| {
             let path = item.staged.join(STAMP_FILE);
@@ -154,14 +174,13 @@ impl TreeLayout {
     /// Writes the full record, which names the item, so that `import` can match them.
     fn write_record(
         &self,
-        holdings: &Holdings,
+        record: &str,
         holding: &HeldItem,
         item: &StagedTreeItem,
     ) -> Result<(), ArchiveError> {
         let doc = item.staged.join("doc");
         fs::create_dir_all(&doc).map_err(ArchiveError::io("create", &doc))?;
         let path = doc.join("oai_dc.xml");
-        let record = full_record(holdings, holding, None, true)?.to_xml();
         let mut file = create(&path)?;
         file.write_all(record.as_bytes()).map_err(ArchiveError::io("write", &path))?;
         let updated = holding.item.metadata_time().parse::<Instant>().ok().and_then(system_time);

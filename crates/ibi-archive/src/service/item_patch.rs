@@ -46,6 +46,9 @@ pub struct ItemPatch {
     /// Time of the last update in another system.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "date")]
     pub updated: Option<String>,
+    /// Creation time of the metadata in another system.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "date")]
+    pub metadata_created: Option<String>,
     /// Time of the last metadata update in another system.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "date")]
     pub metadata_updated: Option<String>,
@@ -106,6 +109,7 @@ impl ItemPatch {
         put(&mut self.transferable, more.transferable);
         put(&mut self.created, more.created);
         put(&mut self.updated, more.updated);
+        put(&mut self.metadata_created, more.metadata_created);
         put(&mut self.metadata_updated, more.metadata_updated);
         self.original |= more.original;
         let lists = [
@@ -140,6 +144,7 @@ impl ItemPatch {
             metadata_labels: self.metadata_labels,
             created: self.created,
             updated: self.updated,
+            metadata_created: self.metadata_created,
             metadata_updated: self.metadata_updated,
             original: self.original,
             aliases: self.aliases,
@@ -156,7 +161,8 @@ impl ItemPatch {
         if !self.labels.is_empty() || !self.metadata_labels.is_empty() {
             return refused("labels");
         }
-        if self.created.is_some() || self.updated.is_some() || self.metadata_updated.is_some() {
+        let dates = [&self.created, &self.updated, &self.metadata_created, &self.metadata_updated];
+        if dates.iter().any(|date| date.is_some()) {
             return refused("dates");
         }
         if self.original || self.transferable == Some(true) {

@@ -9,7 +9,7 @@ use crate::dublin_core::{DublinCore, MetadataStatement};
 const VALUE_SEPARATOR: &str = "||";
 
 const COLUMN_NAMES: &str = "file, url, record, language, translation-of, next-edition-of, target, access, label, original, \
-                     alias, metadata-label, created, updated, metadata-updated, \
+                     alias, metadata-label, created, updated, metadata-created, metadata-updated, \
                      non-transferable, and dc. with a Dublin Core element, as dc.title or dc.title@pt";
 
 /// What a column holds.
@@ -29,6 +29,7 @@ enum TableColumn {
     MetadataLabel,
     Created,
     Updated,
+    MetadataCreated,
     MetadataUpdated,
     NonTransferable,
     /// Without a name, and without values.
@@ -129,6 +130,7 @@ impl TableHeading {
                 TableColumn::MetadataLabel => draft.metadata_labels.extend(split_values(value)),
                 TableColumn::Created => draft.created = Some(value.clone()),
                 TableColumn::Updated => draft.updated = Some(value.clone()),
+                TableColumn::MetadataCreated => draft.metadata_created = Some(value.clone()),
                 TableColumn::MetadataUpdated => draft.metadata_updated = Some(value.clone()),
                 TableColumn::Original => draft.original = parse_yes_no(value).map_err(at)?,
                 TableColumn::NonTransferable => draft.transferable = !parse_yes_no(value).map_err(at)?,
@@ -163,6 +165,7 @@ fn parse_column(name: &str) -> Result<TableColumn, String> {
         "metadata-label" => TableColumn::MetadataLabel,
         "created" => TableColumn::Created,
         "updated" => TableColumn::Updated,
+        "metadata-created" => TableColumn::MetadataCreated,
         "metadata-updated" => TableColumn::MetadataUpdated,
         "non-transferable" => TableColumn::NonTransferable,
         _ => {

@@ -60,9 +60,8 @@ pub(super) async fn get(State(site): State<Arc<ResolverSite>>, request: Request)
         }
     };
     // With a link prefix before it, or with unknown query pairs, it is still the service (4.1,
-    // D39).
-    let is_bare = url.verbs.is_empty() && url.file.is_none() && !url.original && !explain;
-    if is_bare && url.label == site.registry.settings().service {
+    // D39). Its description is also its metadata, its last edition and its best translation.
+    if url.label == site.registry.settings().service && url.file.is_none() && !explain {
         return service::description(&site, headers, request.uri.query());
     }
     let robot = is_robot(headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()));

@@ -151,9 +151,10 @@ impl<T: std::str::FromStr> std::str::FromStr for OptionalValue<T> {
 ///
 /// A table is a CSV file with a header row. Its columns are `file` (relative to the table), `url`,
 /// `record`, `language`, `translation-of`, `next-edition-of`, `target`, `access`, `label`,
-/// `original`, `alias`, `metadata-label`, `created`, `updated`, `metadata-updated`,
-/// `non-transferable`, and `dc.title`, `dc.title@pt` and so on. Separate multiple values in a field
-/// with `||`. Rerun the command to resume an interrupted table; no row is deposited twice.
+/// `original`, `alias`, `metadata-label`, `created`, `updated`, `metadata-created`,
+/// `metadata-updated`, `non-transferable`, and `dc.title`, `dc.title@pt` and so on. Separate
+/// multiple values in a field with `||`. Rerun the command to resume an interrupted table; no row is
+/// deposited twice.
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true), after_help = "\
 Examples:

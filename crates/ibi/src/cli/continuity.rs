@@ -7,6 +7,7 @@ use ibi_id::Granularity;
 
 use crate::cli::DataArgs;
 use crate::cli::outgoing::OutgoingArgs;
+use crate::cli::serve::url;
 
 /// The labels and dates that an item had at another Archive.
 #[derive(Args)]
@@ -20,6 +21,9 @@ pub(crate) struct ProvenanceArgs {
     /// Time of the last update at the other Archive; requires --label
     #[arg(long, value_name = "TIME", requires = "label")]
     pub(crate) updated: Option<String>,
+    /// Time of creation of the metadata at the other Archive; requires --label [default: --created]
+    #[arg(long, value_name = "TIME", requires = "label")]
+    pub(crate) metadata_created: Option<String>,
     /// Time of the last metadata update at the other Archive; requires --label [default: --updated]
     #[arg(long, value_name = "TIME", requires = "label")]
     pub(crate) metadata_updated: Option<String>,
@@ -132,6 +136,9 @@ pub(crate) struct PlainTreeArgs {
     /// trees that nobody writes to
     #[arg(long)]
     pub(crate) link: bool,
+    /// Resolver whose persistent URLs the metadata records contain, such as `http://urlib.net`
+    #[arg(long, value_name = "RESOLVER", value_parser = url)]
+    pub(crate) resolver: Option<String>,
     /// Print one JSON object per change
     #[arg(long)]
     pub(crate) json: bool,

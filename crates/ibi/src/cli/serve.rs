@@ -300,7 +300,7 @@ fn email(text: &str) -> Result<String, &'static str> {
     }
 }
 
-fn url(text: &str) -> Result<String, &'static str> {
+pub(super) fn url(text: &str) -> Result<String, &'static str> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let plain = rest.is_some_and(|rest| {
         !rest.is_empty() && rest.chars().all(|c| c.is_ascii_graphic() && !"?#".contains(c))

@@ -127,6 +127,7 @@ words! {
     leaving: "This item is hosted elsewhere", "Este item está hospedado em outro lugar";
     leaving_host: "This link leaves the Archive for", "Este link sai do acervo para";
     data_updated: "Data updated", "Dados atualizados";
+    metadata_created: "Metadata created", "Metadados criados";
     metadata_updated: "Metadata updated", "Metadados atualizados";
     all_files: "All files", "Todos os arquivos";
     no_files: "This item has no files.", "Este item não tem arquivos.";

@@ -28,13 +28,19 @@ pub(crate) fn run(command: DepositArgs) -> Result<CommandOutcome, CommandError> 
     if let Some(table) = &command.table {
         return run_table(&data, table, command.dry_run, command.json);
     }
-    let ProvenanceArgs { metadata_label: metadata_labels, created, updated, metadata_updated } =
-        command.provenance;
+    let ProvenanceArgs {
+        metadata_label: metadata_labels,
+        created,
+        updated,
+        metadata_created,
+        metadata_updated,
+    } = command.provenance;
     if command.original {
         check_no_other_original(&data, &command.label, command.resolver.as_deref())?;
     }
     let draft = command.description.draft(command.label, command.original, operator_of(&data))?;
-    let draft = DepositRequest { metadata_labels, created, updated, metadata_updated, ..draft };
+    let draft =
+        DepositRequest { metadata_labels, created, updated, metadata_created, metadata_updated, ..draft };
     // clap requires one of them.
     let source = match &command.path {
         Some(path) => DepositSource::at(path)?,

@@ -76,7 +76,11 @@ pub(super) fn write(
     line("created", shown.created)?;
     line("updated", shown.updated)?;
     // Shown only where they differ (D32).
-    let clocks = [("  data", shown.data_updated), ("  metadata", shown.metadata_updated)];
+    let clocks = [
+        ("  data", shown.data_updated),
+        ("  metadata", shown.metadata_updated),
+        ("  metadata created", shown.metadata_created),
+    ];
     for (name, time) in clocks {
         time.map_or(Ok(()), |time| line(name, time))?;
     }

@@ -41,7 +41,8 @@ struct PlainTreeReporter {
 pub(crate) fn run(command: &PlainTreeArgs) -> Result<CommandOutcome, CommandError> {
     let data = command.data.folder_to_publish_from()?;
     let holdings = open_to_read(&data)?;
-    let options = PlainTreeOptions { all: command.all, link: command.link };
+    let options =
+        PlainTreeOptions { all: command.all, link: command.link, resolver: command.resolver.clone() };
     let mut tree = PlainTree::open(&holdings, &command.out, options)?;
     let mut reporter = PlainTreeReporter {
         json: command.json,
