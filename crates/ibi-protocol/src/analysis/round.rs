@@ -390,7 +390,8 @@ impl<'a> RoundAnalysis<'a> {
                 trail.fallbacks.retain(|fallback| !(fallback.only_if_unheld && is_held));
                 trail.removed.clone_from(&self.query.trail.removed);
                 let is_removed = !self.tombstones.is_empty() && self.live_answers().next().is_none();
-                if all[index].despite_silence && is_removed {
+                // If all fallbacks fail, it was removed, and 404 would be false (4.3).
+                if is_removed && (all[index].despite_silence || trail.removed.is_none()) {
                     let (tombstones, living) = (self.tombstones.clone(), self.query.trail.older.clone());
                     trail.removed = Some(RemovedEdition { tombstones, living });
                 }

@@ -105,7 +105,7 @@ pub fn leads(kin: &[Kin], from: usize, modifiers: &[&str]) -> Vec<usize> {
     for modifier in modifiers {
         at = match *modifier {
             "!" => at.into_iter().flat_map(|item| last_editions(kin, item)).collect(),
-            ":" => at,
+            ":" | "+" => at,
             language => {
                 let is = |one: &Kin, item: usize| one.group == kin[item].group && one.language == language;
                 at.into_iter().filter_map(|item| kin.iter().position(|one| is(one, item))).collect()

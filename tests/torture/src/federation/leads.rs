@@ -41,7 +41,7 @@ enum Outcome {
 impl Question {
     fn url(&self, path: &str) -> String {
         let modifier = |modifier: &&str| match *modifier {
-            "!" | ":" => (*modifier).to_owned(),
+            "!" | ":" | "+" => (*modifier).to_owned(),
             language => format!("+({language})"),
         };
         path.to_owned() + &self.modifiers.iter().map(modifier).collect::<String>()
@@ -57,18 +57,21 @@ impl Federation {
         all.map(|modifiers| Question { item, modifiers }).collect()
     }
 
-    /// All other compositions of editions, translations and metadata that lead somewhere. (A
-    /// translation of metadata is a matter of one item.)
+    /// All other compositions of editions, translations and metadata that lead somewhere: the 14 of
+    /// clause 4.1 for each language. A `+` after `:` is the metadata in any language.
     fn composed_questions(&self, item: usize) -> Vec<Question> {
         let kin = self.kin();
-        let mut all = vec![vec![":"], vec!["!", ":"]];
+        let mut all = vec![vec![":"], vec![":", "+"], vec!["!", ":"], vec!["!", ":", "+"]];
         for language in family::other_languages(&kin, item) {
             all.extend([
                 vec![language, "!"],
                 vec![language, ":"],
+                vec![language, ":", "+"],
                 vec![language, "!", ":"],
+                vec![language, "!", ":", "+"],
                 vec!["!", language],
                 vec!["!", language, ":"],
+                vec!["!", language, ":", "+"],
             ]);
         }
         all.retain(|modifiers| !family::leads(&kin, item, modifiers).is_empty());
@@ -122,15 +125,15 @@ impl Federation {
         }
     }
 
-    /// After an operation: where its item leads, and another one.
+    /// After an operation: where its item leads by every composition, and another one.
     pub(super) fn check_leads(&self, item: usize, chance: &mut Chance) {
         let other = chance.below(self.items.len() as u64) as usize;
-        let mut composed = self.composed_questions(item);
-        let one = chance.below(composed.len() as u64) as usize;
-        let questions = self.questions(item).into_iter().chain([composed.swap_remove(one)]);
+        let questions = self.questions(item).into_iter().chain(self.composed_questions(item));
+        // An Archive that is down is waited for once, not for each question.
+        let mut tries = TRIES_AMID_OPERATIONS;
         for question in questions.chain([Question { item: other, modifiers: vec!["!"] }]) {
             let mut outcome = self.follow(&question);
-            for _ in 1..TRIES_AMID_OPERATIONS {
+            for _ in 1..tries {
                 if !matches!(outcome, Outcome::Nowhere(_)) {
                     break;
                 }
@@ -140,7 +143,10 @@ impl Federation {
             match outcome {
                 Outcome::Right => self.with(|count| count.leads += 1),
                 // Archives that are down make it so. In the end all are up.
-                Outcome::Nowhere(_) => self.with(|count| count.nowhere += 1),
+                Outcome::Nowhere(_) => {
+                    tries = 1;
+                    self.with(|count| count.nowhere += 1);
+                }
                 Outcome::Wrong(what) => self.wrong(Wrong::Misled, what),
             }
         }
