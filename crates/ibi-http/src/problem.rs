@@ -62,6 +62,18 @@ impl Problem {
         Self { headers, retry_after: Some(seconds), ..self }
     }
 
+    /// A file cannot be opened because the process has no descriptors left; a stable code of its
+    /// own, because nothing is damaged.
+    pub fn too_many_open_files() -> Self {
+        let problem = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too-many-open-files",
+            "Temporarily unavailable",
+            "the server cannot open more files at the moment: retry later",
+        );
+        Self { retry_after: Some(5), ..problem }
+    }
+
     /// The request is malformed.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", "Malformed request", detail)

@@ -4,7 +4,7 @@
 use std::io;
 
 use axum::http::StatusCode;
-use ibi_http::Problem;
+use ibi_http::{Problem, descriptors};
 use ibi_store::{IndexWriteFailure, MarkStorageError, StorageError};
 
 use crate::ArchiveError;
@@ -34,6 +34,23 @@ pub(super) fn is_full(error: &ArchiveError) -> bool {
 pub(super) fn no_room() -> Problem {
     let detail = "the disk of this Archive is full: its operator must free some space";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "storage-full", "Disk full", detail)
+}
+
+/// Whether this process, or the machine, is out of file descriptors.
+pub(super) fn is_exhausted(error: &ArchiveError) -> bool {
+    match error {
+        ArchiveError::Io { error, .. }
+        | ArchiveError::Storage(StorageError::Io { error, .. } | StorageError::NotDurable { error, .. }) => {
+            descriptors::is_exhausted(error)
+        }
+        ArchiveError::Mint(MintError::Store(error)) => match &**error {
+            MarkStorageError::Io { error, .. } | MarkStorageError::NotDurable { error, .. } => {
+                descriptors::is_exhausted(error)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Whether the disk, or this Archive's folder, is read-only.
@@ -136,6 +153,11 @@ mod tests {
             (ArchiveError::Io { doing: "write", path: path(), error: io(full) }, 503, "storage-full"),
             (StorageError::Full { root: path(), free: 0, reserve: 1 }.into(), 503, "storage-full"),
             (StorageError::NotDurable { path: path(), error: io(full) }.into(), 503, "storage-full"),
+            (
+                ArchiveError::Io { doing: "open", path: path(), error: io::Error::from_raw_os_error(24) },
+                503,
+                "too-many-open-files",
+            ),
             (StorageError::NoJournal { path: path() }.into(), 500, "internal"),
             (
                 StorageError::Io {

@@ -13,9 +13,11 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use ibi_store::VerifiedFile;
+use ibi_http::Problem;
+use ibi_http::descriptors::is_exhausted;
 use ibi_store::digests::DIGEST_BLOCK_BYTES;
 use ibi_store::index::FileRecord;
+use ibi_store::{StorageError, VerifiedFile};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -74,10 +76,13 @@ impl BlockPool {
             let checked = file.read_block(number, &mut buffer);
             // The client may be slow: free the descriptor while it receives this block.
             file.release();
-            checked.map_err(|error| {
-                tracing::error!(%error, "a damaged block was not served");
-                metrics::counter!("ibi_damaged_blocks_total").increment(1);
-                io::Error::other("damaged")
+            checked.map_err(|error| match error {
+                StorageError::Io { error, .. } if is_exhausted(&error) => error,
+                error => {
+                    tracing::error!(%error, "a damaged block was not served");
+                    metrics::counter!("ibi_damaged_blocks_total").increment(1);
+                    io::Error::other("damaged")
+                }
             })?;
             // Both offsets are within a block, so the casts fit.
             let from = (range.start - begin) as usize;
@@ -244,6 +249,7 @@ pub(super) async fn serve(
     if let Some(next) = going.next.take() {
         match next.await {
             Ok(bytes) => going.next = Some(Box::pin(async { Ok(bytes) })),
+            Err(error) if is_exhausted(&error) => return Problem::too_many_open_files().into_response(),
             Err(_) => return damaged_file_response(),
         }
     }

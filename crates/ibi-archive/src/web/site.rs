@@ -312,6 +312,10 @@ pub(super) fn problem(error: &ArchiveError) -> Problem {
             tracing::error!(%error, "no room");
             failure::no_room()
         }
+        error if failure::is_exhausted(error) => {
+            tracing::warn!(%error, "no descriptors left");
+            Problem::too_many_open_files()
+        }
         error if crate::salvage::is_damaged_journal(error) => {
             tracing::error!(%error, "nothing is changed");
             failure::damaged_journal()
