@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::archive::RegisteredArchive;
 use crate::registry::Registry;
+use crate::transport::BreakerState;
 
 /// An Archive. Its contact data (3.3) are for the operator only:
 /// [`ResolverArchiveView::without_contact`] removes them.
@@ -32,6 +33,10 @@ pub struct ResolverArchiveView {
     /// Why it did not confirm the last time; for the operator only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Whether the server asks it: `closed` (yes), `open` (not for a while) or `half-open`; for the
+    /// operator only, and only while a server runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<&'static str>,
     /// Its contact data.
     #[serde(flatten)]
     pub contact: Option<ContactView>,
@@ -72,13 +77,19 @@ impl ResolverArchiveView {
             changed: time(archive.changed),
             confirmed: confirmed.map(time),
             problem: registry.problem(archive.id).map(|problem| problem.to_string()),
+            breaker: None,
             contact: Some(ContactView::new(archive)),
         }
     }
 
+    /// Adds whether the server asks it.
+    pub fn with_breaker(self, state: BreakerState) -> Self {
+        Self { breaker: Some(state.as_str()), ..self }
+    }
+
     /// Removes what only the operator may see.
     pub fn without_contact(self) -> Self {
-        Self { contact: None, problem: None, ..self }
+        Self { contact: None, problem: None, breaker: None, ..self }
     }
 }
 

@@ -228,7 +228,7 @@ impl<A: ArchiveTransport> InclusionInner<A> {
 
     /// Calls an Archive back; if it does not confirm, returns why, for the operator.
     async fn call_back(&self, archive: &RegisteredArchive) -> Result<(), String> {
-        let asked = self.ask.ask(archive, &WireRequest::InclusionConfirmation.to_query());
+        let asked = self.ask.call_back(archive, &WireRequest::InclusionConfirmation.to_query());
         match tokio::time::timeout(CONFIRMATION_TIMEOUT, asked).await {
             Ok(Ok(body)) => Pairs::read(&body, &PairsLimits::default())
                 .ok()

@@ -40,4 +40,4 @@ pub use outcome_view::OutcomeView;
 pub use registry::{Registry, ResolverSettings};
 pub use resolve::{ResolutionExplanation, ResolutionOutcome, ResolutionRequest, ResolutionResult, Resolver};
 pub use transport::network::HttpTransport;
-pub use transport::{ArchiveHealth, ArchiveTransport, ArchiveTransportError};
+pub use transport::{ArchiveHealth, ArchiveTransport, ArchiveTransportError, BreakerState};

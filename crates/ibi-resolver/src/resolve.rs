@@ -20,7 +20,7 @@ use ibi_protocol::analysis::{
 };
 use ibi_protocol::{ContentType, State};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 pub use explanation::ResolutionExplanation;
 pub use outcome::ResolutionOutcome;
@@ -154,7 +154,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         let mut explanation = explain.then(|| ResolutionExplanation::new(&plain, Instant::now()));
         let mut is_synced = false;
         if fresh && let Some(index) = &self.0.index {
-            index.index.sync().await;
+            let _ = timeout_at(deadline, index.index.sync()).await;
             is_synced = true;
         }
         let first = RoundQuery::of(&url, languages);
@@ -173,7 +173,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                 && self.is_recent(&url.label)
                 && let Some(index) = &self.0.index
             {
-                index.index.sync().await;
+                let _ = timeout_at(deadline, index.index.sync()).await;
                 (is_synced, wanted) = (true, first.clone());
                 continue;
             }
@@ -235,12 +235,12 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
     /// Finds the URL of a plain label in the index alone: an Original, or where no Archive may
     /// know of one, a Copy. `None` if the rules of 4.2 have to decide.
     pub fn locate(&self, url: &PersistentUrl, robot: bool) -> Option<String> {
-        let ResolverInner { known, rosters, index, clock, .. } = &*self.0;
+        let ResolverInner { ask, known, rosters, index, clock, .. } = &*self.0;
         let ResolverIndex { index, usage } = index.as_ref()?;
         if !url.verbs.is_empty() || url.file.is_some() || url.original {
             return None;
         }
-        let roster = rosters.of(known.archives(), Some(index));
+        let roster = rosters.of(known.archives(), Some(index), ask.health());
         let found = index.locate(&url.label).ok()??;
         let member = roster.members.iter().find(|member| member.archive.id == found.archive)?;
         let is_current = member.followed.as_ref().is_some_and(|followed| index.age(followed).is_some());
@@ -279,7 +279,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
     ) -> ResolutionRound {
         let ResolverInner { ask, known, rosters, index, .. } = &*self.0;
         let index = index.as_ref().map(|index| &index.index);
-        let roster = rosters.of(known.archives(), index);
+        let roster = rosters.of(known.archives(), index, ask.health());
         round::ask_all(&**ask, roster, index, wanted, client, deadline, explain)
     }
 

@@ -1,6 +1,7 @@
 //! The transport to Archives: the interface between resolution and the network, so that tests can
 //! simulate Archives and time.
 
+mod breaker;
 pub(crate) mod health;
 pub mod network;
 
@@ -8,6 +9,7 @@ use bytes::Bytes;
 
 use crate::archive::RegisteredArchive;
 
+pub use breaker::BreakerState;
 pub use health::ArchiveHealth;
 
 /// Sends requests to Archives.
@@ -19,6 +21,21 @@ pub trait ArchiveTransport: Send + Sync + 'static {
         archive: &RegisteredArchive,
         query: &str,
     ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static;
+
+    /// Sends the callback to an Archive that says it is online (3.3). It shows that the Archive is
+    /// there, not that it answers questions.
+    fn call_back(
+        &self,
+        archive: &RegisteredArchive,
+        query: &str,
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
+        self.ask(archive, query)
+    }
+
+    /// Whether Archives respond, if this transport records it.
+    fn health(&self) -> Option<&ArchiveHealth> {
+        None
+    }
 
     /// Gets a path, from its `/`, at the Archive's address, outside its service.
     fn fetch(

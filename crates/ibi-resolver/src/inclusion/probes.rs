@@ -166,7 +166,7 @@ impl<A: ArchiveTransport> InclusionInner<A> {
             }
         }
         if yes {
-            self.health.answered(id);
+            self.health.confirmed(id);
         }
         self.changed.notify_one();
     }

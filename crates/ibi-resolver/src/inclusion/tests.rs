@@ -204,7 +204,7 @@ async fn another_protocol_is_confirmed_anew_and_certificates_are_told() {
     assert_eq!(world.include("here.br").await, SUCCESSFUL);
     world.plays("here.br", ScriptedReply::Fails);
     let id = world.registry.find(&SERVICE.parse().unwrap()).unwrap().id;
-    world.health.record(id).failed_because(Some(&ibi_http::CertificateProblem::Expired));
+    world.health.record(id).failed_because(Instant::now(), Some(&ibi_http::CertificateProblem::Expired));
     let secure = WireRegistration { protocol: WireProtocol::Https, ..registration(SERVICE, "here.br", KEY) };
     let told = world.inclusion.handle(WireRequest::Inclusion(secure), client(), None).await;
     assert_eq!(shown(&told), format!("{UNSUCCESSFUL} status.certificate expired"));

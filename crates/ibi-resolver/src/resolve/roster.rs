@@ -6,10 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ibi_id::Instant;
 use ibi_protocol::analysis::ArchiveId;
+use tokio::time::Instant as Moment;
 
-use super::load::ArchiveLoad;
+use super::load::{ArchiveLoad, LoadSlot};
 use crate::archive::{RegisteredArchive, RegistrationStatus};
 use crate::location_index::{FollowedArchive, LocationIndex};
+use crate::transport::ArchiveHealth;
+use crate::transport::health::{BreakerPermit, HealthRecord};
 
 /// The Archives that count: all but the retired ones (4.3).
 pub(super) struct ArchiveRoster {
@@ -23,9 +26,42 @@ pub(crate) struct RosterMember {
     pub(super) hosts: Vec<String>,
     /// Why it is not queried.
     pub(super) absent: Option<String>,
-    pub(super) load: Arc<ArchiveLoad>,
+    load: Arc<ArchiveLoad>,
+    /// Whether it answers, if the transport records it.
+    health: Option<HealthRecord>,
     /// The state of its location feed, if there is an index.
     pub(super) followed: Option<Arc<FollowedArchive>>,
+}
+
+/// The right to ask an Archive one question, held until it has answered.
+pub(super) struct QuestionPermit {
+    slot: LoadSlot,
+    _breaker: Option<BreakerPermit>,
+}
+
+impl QuestionPermit {
+    /// The Archive answered, with whatever result.
+    pub(super) fn answered(self) {
+        self.slot.answered();
+    }
+}
+
+impl RosterMember {
+    /// The right to ask it a question now, or why it is not asked.
+    pub(super) fn admit(&self, now: Moment) -> Result<QuestionPermit, &'static str> {
+        let refuse = |reason: &'static str, why| {
+            let archive = self.archive.service.spelling().to_owned();
+            metrics::counter!("ibi_archive_questions_refused_total", "archive" => archive, "reason" => reason)
+                .increment(1);
+            Err(why)
+        };
+        let Some(slot) = self.load.slot(now) else { return refuse("busy", "busy with earlier questions") };
+        let Some(health) = &self.health else { return Ok(QuestionPermit { slot, _breaker: None }) };
+        match health.admit(now) {
+            Some(permit) => Ok(QuestionPermit { slot, _breaker: Some(permit) }),
+            None => refuse("breaker", "not asked for a while: it did not answer the last questions"),
+        }
+    }
 }
 
 impl ArchiveRoster {
@@ -33,6 +69,7 @@ impl ArchiveRoster {
         source: Arc<[Arc<RegisteredArchive>]>,
         before: Option<&ArchiveRoster>,
         index: Option<&LocationIndex>,
+        health: Option<&ArchiveHealth>,
     ) -> Self {
         let known = before.iter().flat_map(|roster| &roster.members);
         let loads: HashMap<ArchiveId, &Arc<ArchiveLoad>> =
@@ -44,6 +81,7 @@ impl ArchiveRoster {
                 absent: absence_reason(archive),
                 load: loads.get(&archive.id).map_or_else(Arc::default, |&held| Arc::clone(held)),
                 followed: index.map(|index| index.followed(archive.id)),
+                health: health.map(|health| health.record(archive.id)),
                 archive: Arc::clone(archive),
             })
             .collect();
@@ -87,12 +125,13 @@ impl RosterCache {
         &self,
         archives: Arc<[Arc<RegisteredArchive>]>,
         index: Option<&LocationIndex>,
+        health: Option<&ArchiveHealth>,
     ) -> Arc<ArchiveRoster> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(roster) if Arc::ptr_eq(&roster.source, &archives) => Arc::clone(roster),
             before => {
-                let roster = Arc::new(ArchiveRoster::new(archives, before.as_deref(), index));
+                let roster = Arc::new(ArchiveRoster::new(archives, before.as_deref(), index, health));
                 *last = Some(Arc::clone(&roster));
                 roster
             }

@@ -83,8 +83,8 @@ pub(super) fn ask_all<A: ArchiveTransport>(
     let mut asked: Vec<PendingFuture<AnswerBody>> = Vec::with_capacity(roster.members.len());
     let mut places = Vec::with_capacity(roster.members.len());
     let mut indexed = Vec::new();
-    for (place, RosterMember { archive, absent, load, followed, hosts }) in roster.members.iter().enumerate()
-    {
+    for (place, member) in roster.members.iter().enumerate() {
+        let RosterMember { archive, absent, followed, hosts, .. } = member;
         if absent.is_none()
             && let Some((index, found)) = &found
             && let Some(age) = followed.as_ref().and_then(|followed| index.age(followed))
@@ -112,15 +112,15 @@ pub(super) fn ask_all<A: ArchiveTransport>(
                 }
                 why.clone()
             }
-            None => match load.slot(began) {
-                None => "busy with earlier questions".to_owned(),
-                Some(slot) => {
+            None => match member.admit(began) {
+                Err(why) => why.to_owned(),
+                Ok(permit) => {
                     let answer = ask.ask(archive, &query);
                     places.push(place);
                     minters_waiting += usize::from(has_own_prefix(archive, &wanted));
                     asked.push(Box::pin(async move {
                         let answer = answer.await;
-                        slot.answered();
+                        permit.answered();
                         answer
                     }));
                     continue;

@@ -78,12 +78,22 @@ impl HttpTransport {
     }
 }
 
-impl ArchiveTransport for HttpTransport {
-    fn ask(
+/// The purpose of a request to an Archive's service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServiceRequest {
+    /// A question or an acknowledgment.
+    Question,
+    /// A callback after the Archive came online.
+    Callback,
+}
+
+impl HttpTransport {
+    fn send(
         &self,
         archive: &RegisteredArchive,
         query: &str,
-    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
+        purpose: ServiceRequest,
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + use<> {
         let asked = self.prepared_target(archive).and_then(|known| {
             let target = known.target.as_ref().map_err(ArchiveTransportError::clone)?;
             let path = ["/", &known.spelling, "?", query].concat();
@@ -92,7 +102,8 @@ impl ArchiveTransport for HttpTransport {
         });
         async move {
             let (asked, known) = asked?;
-            let watch = PendingRequestGuard { known: &known, since: Instant::now(), is_over: false };
+            let since = Instant::now();
+            let watch = PendingRequestGuard { known: &known, purpose, since, is_over: false };
             match asked.await {
                 Ok((status, body)) => {
                     watch.finish_request(status.is_server_error().then_some("a failure of its server"));
@@ -108,6 +119,28 @@ impl ArchiveTransport for HttpTransport {
                 }
             }
         }
+    }
+}
+
+impl ArchiveTransport for HttpTransport {
+    fn ask(
+        &self,
+        archive: &RegisteredArchive,
+        query: &str,
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
+        self.send(archive, query, ServiceRequest::Question)
+    }
+
+    fn call_back(
+        &self,
+        archive: &RegisteredArchive,
+        query: &str,
+    ) -> impl Future<Output = Result<Bytes, ArchiveTransportError>> + Send + 'static {
+        self.send(archive, query, ServiceRequest::Callback)
+    }
+
+    fn health(&self) -> Option<&ArchiveHealth> {
+        Some(&self.health)
     }
 
     fn fetch(
@@ -132,6 +165,7 @@ impl ArchiveTransport for HttpTransport {
 /// A pending request: it is recorded also when the caller gives up.
 struct PendingRequestGuard<'a> {
     known: &'a PreparedTarget,
+    purpose: ServiceRequest,
     since: Instant,
     is_over: bool,
 }
@@ -140,19 +174,44 @@ impl PendingRequestGuard<'_> {
     fn finish_request(mut self, failure: Option<&str>) {
         self.is_over = true;
         match failure {
-            None => self.known.record.answered(),
-            Some(why) => self.known.failed(why, None),
+            None => self.answered(),
+            Some(why) => self.failed(why, None),
         }
     }
 
     fn finish_with(mut self, error: &PooledClientError) {
         self.is_over = true;
         match error {
-            PooledClientError::TooLong { .. } => self.known.record.answered(),
-            PooledClientError::Certificate(problem) => {
-                self.known.failed(&problem.for_operator(), Some(problem));
-            }
-            other => self.known.failed(&other.to_string(), None),
+            PooledClientError::TooLong { .. } => self.answered(),
+            PooledClientError::Certificate(problem) => self.failed(&problem.for_operator(), Some(problem)),
+            other => self.failed(&other.to_string(), None),
+        }
+    }
+
+    fn answered(&self) {
+        let PreparedTarget { record, spelling, .. } = self.known;
+        if self.purpose == ServiceRequest::Callback {
+            record.confirmed();
+        } else if record.answered() {
+            tracing::info!(archive = spelling, "answers again");
+        }
+    }
+
+    /// Counted in a metric, and logged for the first of consecutive failures.
+    fn failed(&self, why: &str, certificate: Option<&CertificateProblem>) {
+        let PreparedTarget { record, spelling: archive, address, .. } = self.known;
+        metrics::counter!("ibi_archive_failures_total", "archive" => archive.clone()).increment(1);
+        let recorded = match self.purpose {
+            ServiceRequest::Callback => record.not_confirmed(certificate),
+            ServiceRequest::Question => record.failed_because(self.since, certificate),
+        };
+        if recorded.has_opened {
+            metrics::counter!("ibi_archive_breaker_opened_total", "archive" => archive.clone()).increment(1);
+            tracing::warn!(archive, address, why, failures = recorded.count, "not asked for a while");
+        } else if recorded.count == 1 && certificate.is_some() {
+            tracing::warn!(archive, address, why, "not queried: invalid certificate");
+        } else if recorded.count == 1 {
+            tracing::warn!(archive, address, why, "did not answer");
         }
     }
 }
@@ -160,23 +219,7 @@ impl PendingRequestGuard<'_> {
 impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
         if !self.is_over && self.since.elapsed() >= ABANDONED_REQUEST_THRESHOLD {
-            self.known.failed("no answer in time", None);
-        }
-    }
-}
-
-impl PreparedTarget {
-    /// Counted in a metric, and logged for the first of consecutive failures.
-    fn failed(&self, why: &str, certificate: Option<&CertificateProblem>) {
-        metrics::counter!("ibi_archive_failures_total", "archive" => self.spelling.clone()).increment(1);
-        if self.record.failed_because(certificate) != 1 {
-            return;
-        }
-        let (archive, address) = (&self.spelling, &self.address);
-        if certificate.is_some() {
-            tracing::warn!(archive, address, why, "not queried: invalid certificate");
-        } else {
-            tracing::warn!(archive, address, why, "did not answer");
+            self.failed("no answer in time", None);
         }
     }
 }

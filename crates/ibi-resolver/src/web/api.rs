@@ -94,7 +94,9 @@ async fn archives(State(site): State<Arc<ResolverSite>>, headers: HeaderMap) -> 
         require_operator(&site, &headers)?;
     }
     let archives = site.registry.archives();
-    let all = archives.iter().map(|archive| ResolverArchiveView::new(&site.registry, archive));
+    let all = archives.iter().map(|archive| {
+        ResolverArchiveView::new(&site.registry, archive).with_breaker(site.health.breaker(archive.id))
+    });
     let shown: Vec<_> = all.map(|shown| if is_operator { shown } else { shown.without_contact() }).collect();
     Ok(axum::Json(json!({ "archives": shown })).into_response())
 }

@@ -26,8 +26,8 @@ use crate::location_index::usage::UsageCounter;
 use crate::registry::{Registry, ResolverRegistryError};
 use crate::resolve::{Resolver, ResolverIndex};
 use crate::schemes::SchemeProxies;
-use crate::transport::ArchiveHealth;
 use crate::transport::network::HttpTransport;
+use crate::transport::{ArchiveHealth, BreakerState};
 use crate::web::metric_descriptions;
 use crate::web::miss_quota::FoundLabels;
 
@@ -65,6 +65,7 @@ pub struct ResolverSite {
     pub(super) registry: Registry,
     pub(super) resolver: Resolver<HttpTransport, Registry>,
     pub(super) inclusion: InclusionService<HttpTransport>,
+    pub(super) health: ArchiveHealth,
     pub(super) tokens: ResolverTokens,
     pub(super) proxies: TrustedProxies,
     pub(super) limits: ServerLimits,
@@ -149,7 +150,14 @@ impl ResolverSite {
                 Arc::clone(&clock),
                 parts.clone(),
             ),
-            inclusion: InclusionService::new(registry.clone(), network, health, Arc::clone(&clock), index)?,
+            inclusion: InclusionService::new(
+                registry.clone(),
+                network,
+                health.clone(),
+                Arc::clone(&clock),
+                index,
+            )?,
+            health,
             index: parts,
             feed_client,
             tokens: tokens(data),
@@ -217,6 +225,14 @@ impl ResolverSite {
                 let seconds = age.map_or(f64::NAN, |age| age.as_secs_f64());
                 metrics::gauge!("ibi_index_age_seconds", "archive" => archive.service.to_string())
                     .set(seconds);
+            }
+        }
+        for archive in archives.iter().filter(|archive| archive.standing == RegistrationStatus::OnLine) {
+            let now = self.health.breaker(archive.id);
+            for state in BreakerState::ALL {
+                let name = archive.service.to_string();
+                metrics::gauge!("ibi_archive_breaker", "archive" => name, "state" => state.as_str())
+                    .set(f64::from(u8::from(state == now)));
             }
         }
         for standing in [

@@ -4,6 +4,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::archive::{ArchivePlatform, RegistrationStatus};
+use crate::transport::BreakerState;
 
 /// A server that reports each request and then always sends this response.
 async fn serve(answer: &'static str) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
@@ -96,4 +97,38 @@ async fn who_gives_up_after_long_had_no_answer() {
         told.recv().await.unwrap();
         assert_eq!(health.failures(id), failures);
     }
+}
+
+/// A breaker that opened is asked one question at a time, and closes when that is answered.
+#[tokio::test]
+async fn failures_open_the_breaker_and_only_an_answered_question_closes_it() {
+    let health = ArchiveHealth::with_random(|| 0);
+    let id = ArchiveId(1);
+    let network = HttpTransport::new(true, health.clone());
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
+    for _ in 0..5 {
+        assert_eq!(health.breaker(id), BreakerState::Closed);
+        network.ask(&archive(Some(closed.clone())), "q").await.unwrap_err();
+    }
+    assert_eq!(health.breaker(id), BreakerState::Open);
+    let record = health.record(id);
+    assert!(record.admit(Instant::now()).is_none());
+    let (address, _told) = serve("HTTP/1.1 200 OK\r\ncontent-length: 16\r\n\r\nconfirmation yes").await;
+    network.call_back(&archive(Some(address.clone())), "q").await.unwrap();
+    assert_eq!((health.breaker(id), health.failures(id)), (BreakerState::Open, 0), "it may be tried");
+    let probe = record.admit(Instant::now()).unwrap();
+    assert_eq!(health.breaker(id), BreakerState::HalfOpen);
+    assert!(record.admit(Instant::now()).is_none(), "one is enough");
+    // A failed callback does not decide for the probe.
+    network.call_back(&archive(Some(closed.clone())), "q").await.unwrap_err();
+    assert_eq!(health.breaker(id), BreakerState::HalfOpen);
+    network.ask(&archive(Some(closed)), "q").await.unwrap_err();
+    drop(probe);
+    assert_eq!(health.breaker(id), BreakerState::Open);
+    assert!(record.admit(Instant::now()).is_none());
+    health.confirmed(id);
+    let probe = record.admit(Instant::now()).unwrap();
+    network.ask(&archive(Some(address)), "q").await.unwrap();
+    drop(probe);
+    assert_eq!(health.breaker(id), BreakerState::Closed);
 }
