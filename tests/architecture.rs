@@ -68,6 +68,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "askama",
             "axum",
             "bytes",
+            "futures-util",
             "getrandom",
             "http",
             "metrics",

@@ -1,6 +1,7 @@
 //! A resolver and its Archives, each a process of the built binary.
 
 mod api;
+mod asking;
 mod clients;
 mod commands;
 mod continuity;

@@ -4,6 +4,7 @@ pub mod explanation;
 mod gather;
 mod load;
 mod outcome;
+mod questions;
 mod roster;
 mod round;
 
@@ -35,9 +36,10 @@ use crate::evidence::{RecentEvidence, gather_evidence};
 use crate::location_index::LocationIndex;
 use crate::location_index::usage::UsageCounter;
 use crate::transport::ArchiveTransport;
+use questions::PendingQuestions;
 pub(crate) use roster::RosterMember;
 use roster::{ArchiveRoster, RosterCache};
-use round::ResolutionRound;
+use round::{ResolutionRound, RoundTerms};
 
 /// Deadline for one resolution, over all rounds.
 pub const RESOLUTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,6 +101,7 @@ struct ResolverInner<A, R> {
     recounts: RecentRecounts,
     evidence: RecentEvidence,
     late: Arc<Semaphore>,
+    pending: PendingQuestions,
     index: Option<ResolverIndex>,
 }
 
@@ -139,6 +142,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             recounts: RecentRecounts::default(),
             evidence: RecentEvidence::default(),
             late: Arc::new(Semaphore::new(MAX_BACKGROUND_ROUNDS)),
+            pending: PendingQuestions::default(),
             index,
         }))
     }
@@ -158,11 +162,15 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             is_synced = true;
         }
         let first = RoundQuery::of(&url, languages);
-        let mut wanted = first.clone();
+        let (mut wanted, mut questions) = (first.clone(), Vec::new());
         // Background recounts wait until the client has its response.
         let (_answering, over) = watch::channel(());
         loop {
-            let mut round = self.begin_round(wanted, &client, deadline, explain);
+            // Who wants what is true now gets no answer to an earlier question, nor does a round
+            // that repeats one.
+            let shares = !fresh && !is_synced && !questions.contains(&wanted.question());
+            questions.push(wanted.question());
+            let mut round = self.begin_round(wanted, &client, deadline, explain, shares);
             let decision = round.await_decision().await;
             if let (Some(explanation), Some(notes)) = (&mut explanation, round.notes.take()) {
                 explanation.add(notes, &decision, &round.wanted, Instant::now());
@@ -276,11 +284,15 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         client: &[IpAddr],
         deadline: Instant,
         explain: bool,
+        shares: bool,
     ) -> ResolutionRound {
-        let ResolverInner { ask, known, rosters, index, .. } = &*self.0;
+        let ResolverInner { ask, known, rosters, index, pending, .. } = &*self.0;
         let index = index.as_ref().map(|index| &index.index);
         let roster = rosters.of(known.archives(), index, ask.health());
-        round::ask_all(&**ask, roster, index, wanted, client, deadline, explain)
+        // The Original, and who claims it, is always asked afresh (4.4).
+        let shares = shares && !wanted.original && wanted.purpose != RoundPurpose::Recount;
+        let terms = RoundTerms { ask: &**ask, pending, index, client, deadline, explain, shares };
+        round::ask_all(&terms, roster, wanted)
     }
 
     /// Leaves a round for the next one. Pending answers are still received, so that their
@@ -319,7 +331,8 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                 // count.
                 let wanted = round.wanted.recount();
                 drop(round);
-                let mut recount = this.begin_round(wanted, &client, Instant::now() + ANSWER_TIMEOUT, false);
+                let mut recount =
+                    this.begin_round(wanted, &client, Instant::now() + ANSWER_TIMEOUT, false, false);
                 recount.receive_rest().await;
                 let doubted = suspects(&recount.answers, &recount.wanted);
                 this.raise_alerts(&doubted, &recount.wanted, &recount.roster).await;
@@ -337,7 +350,8 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         }
         let nobody = [IpAddr::from([0, 0, 0, 0])];
         // A transfer may pass between two answers: only the second count matters.
-        let mut round = self.begin_round(wanted.recount(), &nobody, Instant::now() + ANSWER_TIMEOUT, false);
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        let mut round = self.begin_round(wanted.recount(), &nobody, deadline, false, false);
         round.receive_rest().await;
         let doubted = suspects(&round.answers, &round.wanted);
         self.raise_alerts(&doubted, &round.wanted, &round.roster).await;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
 use ibi_protocol::analysis::{
     AnswerExpectation, ArchiveReply, RoundAnswer, RoundDecision, RoundPurpose, RoundQuery, check, decide,
 };
@@ -17,6 +16,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::explanation::RoundNotes;
 use super::gather::{FutureSet, PendingFuture};
+use super::questions::{AnswerBody, PendingQuestions};
 use super::roster::{ArchiveRoster, RosterMember};
 use crate::archive::RegisteredArchive;
 use crate::location_index::{IndexReply, LocationIndex};
@@ -26,9 +26,6 @@ use crate::transport::{ArchiveTransport, ArchiveTransportError};
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Grace period for a better answer after the first usable one (4.2 step 4).
 pub const BETTER_ANSWER_GRACE: Duration = Duration::from_millis(150);
-
-/// The response body of an Archive.
-type AnswerBody = Result<Bytes, ArchiveTransportError>;
 
 /// A query and the replies so far.
 pub(super) struct ResolutionRound {
@@ -53,16 +50,25 @@ enum RoundEvent {
     TimeIsUp,
 }
 
+/// What a round is asked with.
+pub(super) struct RoundTerms<'a, A> {
+    pub(super) ask: &'a A,
+    pub(super) pending: &'a PendingQuestions,
+    pub(super) index: Option<&'a LocationIndex>,
+    pub(super) client: &'a [IpAddr],
+    pub(super) deadline: Instant,
+    pub(super) explain: bool,
+    /// Whether the answer to an equal question that is under way may be used.
+    pub(super) shares: bool,
+}
+
 /// Queries all online Archives at once.
 pub(super) fn ask_all<A: ArchiveTransport>(
-    ask: &A,
+    terms: &RoundTerms<'_, A>,
     roster: Arc<ArchiveRoster>,
-    index: Option<&LocationIndex>,
     wanted: RoundQuery,
-    client: &[IpAddr],
-    deadline: Instant,
-    explain: bool,
 ) -> ResolutionRound {
+    let RoundTerms { ask, pending, index, client, deadline, explain, shares } = *terms;
     // Whoever requires the Original, and disputed claims, are for the Archives themselves (4.4).
     let index = index.filter(|_| !wanted.original && wanted.purpose != RoundPurpose::Recount);
     let found = index.and_then(|index| {
@@ -70,14 +76,15 @@ pub(super) fn ask_all<A: ArchiveTransport>(
         found.retain_archives(|id| roster.archive(id).is_some());
         Some((index, found))
     });
-    let query = WireRequest::Url(UrlRequest {
+    let query: Arc<str> = WireRequest::Url(UrlRequest {
         client: client.to_vec(),
         ibi: wanted.label.spelling().to_owned(),
         file: wanted.file.clone(),
         verbs: wanted.verbs.clone(),
         wants_all: false,
     })
-    .to_query();
+    .to_query()
+    .into();
     let began = Instant::now();
     let (mut answers, mut minters_waiting) = (Vec::new(), 0);
     let mut asked: Vec<PendingFuture<AnswerBody>> = Vec::with_capacity(roster.members.len());
@@ -112,24 +119,20 @@ pub(super) fn ask_all<A: ArchiveTransport>(
                 }
                 why.clone()
             }
-            None => match member.admit(began) {
+            None => match pending.ask(ask, member, &query, shares) {
                 Err(why) => why.to_owned(),
-                Ok(permit) => {
-                    let answer = ask.ask(archive, &query);
+                Ok(answer) => {
                     places.push(place);
                     minters_waiting += usize::from(has_own_prefix(archive, &wanted));
-                    asked.push(Box::pin(async move {
-                        let answer = answer.await;
-                        permit.answered();
-                        answer
-                    }));
+                    asked.push(answer);
                     continue;
                 }
             },
         };
         answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Failed(failed) });
     }
-    let mut notes = explain.then(|| RoundNotes::new(&wanted, query, began, &roster.members, &answers));
+    let mut notes =
+        explain.then(|| RoundNotes::new(&wanted, query.to_string(), began, &roster.members, &answers));
     for (place, age, said) in indexed {
         if let Some(notes) = &mut notes {
             notes.record_indexed(place, &said, age);

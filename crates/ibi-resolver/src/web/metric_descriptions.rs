@@ -14,6 +14,7 @@ pub(super) fn describe_metrics() {
     describe_counter!("ibi_acknowledgments_total", "Acknowledgments to Archives, by result.");
     describe_counter!("ibi_late_answers_dropped_total", "Rounds whose late answers were dropped: too many.");
     describe_counter!("ibi_archive_questions_refused_total", "Questions not asked, by Archive and reason.");
+    describe_counter!("ibi_questions_joined_total", "Questions not asked: an equal one was under way.");
     describe_gauge!("ibi_archive_breaker", "1 for the state of the breaker, by Archive; 0 for the others.");
     describe_counter!("ibi_archive_breaker_opened_total", "How often an Archive was no longer asked.");
     describe_counter!("ibi_archive_failures_total", "Queries that an Archive did not answer, by Archive.");

@@ -22,6 +22,8 @@ struct Two {
     archives: Arc<[Arc<RegisteredArchive>]>,
     /// Questions that an Archive is holding: for each, now and at most.
     held: [Arc<Held>; 2],
+    /// Questions that an Archive got.
+    questions: [AtomicUsize; 2],
     acknowledged: AtomicUsize,
     /// So many attempts to acknowledge fail.
     refuse: AtomicUsize,
@@ -80,6 +82,7 @@ impl ArchiveTransport for Two {
              url http://n0.br/x urlkey 1234567890"
         )));
         let mut after = Duration::from_millis(1);
+        self.questions[archive.id.0 as usize].fetch_add(usize::from(!is_acknowledgment), Ordering::SeqCst);
         if is_acknowledgment {
             after = self.acknowledging;
             let refuses = |left: usize| left.checked_sub(1);
@@ -123,13 +126,19 @@ fn asked() -> ResolutionRequest {
     }
 }
 
+/// The same of another client: equal questions of one client are asked once.
+fn asked_from(number: u16) -> ResolutionRequest {
+    let [high, low] = number.to_be_bytes();
+    ResolutionRequest { client: vec![IpAddr::from([198, 51, high, low])], ..asked() }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_archive_that_hangs_is_soon_not_asked_any_more_and_holds_nothing_beyond_the_deadline() {
     let two = two(Duration::ZERO, 0);
     let resolver = Resolver::new(Arc::clone(&two), Arc::clone(&two), Arc::new(|| 1_700_000_000));
     let began = Instant::now();
-    for _ in 0..500 {
-        let resolution = resolver.resolve(asked()).await;
+    for number in 0..500 {
+        let resolution = resolver.resolve(asked_from(number)).await;
         assert_eq!(resolution.outcome.status(), 302);
     }
     assert!(began.elapsed() < Duration::from_millis(1500), "1 ms each: {:?}", began.elapsed());
@@ -192,6 +201,24 @@ async fn an_archive_that_answers_is_asked_by_many_at_once() {
     }
     resolver.close(Duration::from_secs(100)).await;
     assert_eq!(two.acknowledged.load(Ordering::SeqCst), 1000);
+}
+
+/// R12: 1,000 equal resolutions at once cost each Archive one question.
+#[tokio::test(start_paused = true)]
+async fn equal_questions_are_asked_once_and_a_client_that_goes_away_cancels_none() {
+    let two = two(Duration::from_millis(1), 0);
+    let resolver = Resolver::new(Arc::clone(&two), Arc::clone(&two), Arc::new(|| 1_700_000_000));
+    let client = || {
+        let resolver = resolver.clone();
+        tokio::spawn(async move { resolver.resolve(asked()).await.outcome.status() })
+    };
+    let clients: Vec<_> = (0..1000).map(|_| client()).collect();
+    tokio::task::yield_now().await;
+    clients[0].abort();
+    for client in clients.into_iter().skip(1) {
+        assert_eq!(client.await.unwrap(), 302);
+    }
+    assert_eq!(two.questions.each_ref().map(|count| count.load(Ordering::SeqCst)), [1, 1]);
 }
 
 /// It must be possible to resolve on any thread.
