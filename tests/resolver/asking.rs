@@ -139,3 +139,42 @@ fn a_flood_of_unknown_labels_costs_the_archives_a_bounded_number_of_questions() 
     // What is there is still found.
     location(&ask(&resolver.at, "GET", &format!("/{ITEM}"), AS_IT_IS, b""));
 }
+
+/// 4.4: of an Archive without a feed, only that it holds the item is remembered: it is asked alone,
+/// and gets its acknowledgment (3.5).
+#[test]
+fn clause_4_4_the_holder_is_asked_alone_and_all_are_asked_if_it_does_not_answer_well() {
+    let resolver = Resolver::new();
+    let _server = resolver.serve();
+    let holds = Arc::new(AtomicUsize::new(0));
+    let archives = [0, 1].map(|number| {
+        let holds = Arc::clone(&holds);
+        let archive = Scripted::new(SERVICES[number], move |question: &Question, at: &str| {
+            let is_here = holds.load(Ordering::SeqCst) == number;
+            let is_asked = question.value("parsedibiurl.ibi") == ITEM;
+            if is_here && is_asked { item(ITEM, at, "/a.pdf") } else { String::new() }
+        });
+        archive.come(&resolver);
+        archive
+    });
+    let get = || ask(&resolver.at, "GET", &format!("/{ITEM}"), AS_IT_IS, b"");
+    let counts = || archives.each_ref().map(|archive| archive.asked("urlRequest").len());
+    location(&get());
+    until("both were asked", || counts() == [1, 1]);
+    until("it is asked alone", || {
+        let before = counts();
+        assert!(location(&get()).contains(&archives[0].at));
+        thread::sleep(Duration::from_millis(100));
+        counts() == [before[0] + 1, before[1]]
+    });
+    let questions = counts()[0];
+    until("each redirect was acknowledged", || archives[0].asked("acknowledgment").len() == questions);
+    // It moves: at once, it is found where it is.
+    holds.store(1, Ordering::SeqCst);
+    assert!(location(&get()).contains(&archives[1].at));
+    // A forced reload asks all.
+    let before = counts();
+    let reply = ask(&resolver.at, "GET", &format!("/{ITEM}"), "Cache-Control: no-cache\r\n", b"");
+    assert!(location(&reply).contains(&archives[1].at));
+    until("all were asked", || counts().iter().zip(before).all(|(now, before)| *now > before));
+}

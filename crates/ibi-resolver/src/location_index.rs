@@ -423,6 +423,11 @@ impl IndexedAnswers {
         self.entries.retain(|entry| counts(entry.archive));
     }
 
+    /// The Archives that have it, as far as is known.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = ArchiveId> {
+        self.entries.iter().filter(|entry| entry.state != State::Deleted).map(|entry| entry.archive)
+    }
+
     /// Whether another Archive was known as the holder of the Original when this one began to claim
     /// it: the known holder keeps the readers (4.4).
     fn is_late_claim(&self, entry: &IndexedEntry) -> bool {

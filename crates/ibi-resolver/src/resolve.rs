@@ -1,7 +1,9 @@
 //! Resolution of a persistent URL by querying all Archives (4.2).
 
+mod asking_order;
 pub mod explanation;
 mod gather;
+mod holder_memory;
 mod load;
 mod outcome;
 mod questions;
@@ -36,10 +38,11 @@ use crate::evidence::{RecentEvidence, gather_evidence};
 use crate::location_index::LocationIndex;
 use crate::location_index::usage::UsageCounter;
 use crate::transport::ArchiveTransport;
+use holder_memory::HolderMemory;
 use questions::PendingQuestions;
 pub(crate) use roster::RosterMember;
 use roster::{ArchiveRoster, RosterCache};
-use round::{ResolutionRound, RoundTerms};
+use round::{AskedAlone, ResolutionRound, RoundTerms};
 
 /// Deadline for one resolution, over all rounds.
 pub const RESOLUTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -102,6 +105,7 @@ struct ResolverInner<A, R> {
     evidence: RecentEvidence,
     late: Arc<Semaphore>,
     pending: PendingQuestions,
+    memory: HolderMemory,
     index: Option<ResolverIndex>,
 }
 
@@ -143,6 +147,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             evidence: RecentEvidence::default(),
             late: Arc::new(Semaphore::new(MAX_BACKGROUND_ROUNDS)),
             pending: PendingQuestions::default(),
+            memory: HolderMemory::default(),
             index,
         }))
     }
@@ -172,6 +177,9 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             questions.push(wanted.question());
             let mut round = self.begin_round(wanted, &client, deadline, explain, shares);
             let decision = round.await_decision().await;
+            if round.alone == AskedAlone::Refuted {
+                self.0.memory.forget(&round.wanted.label);
+            }
             if let (Some(explanation), Some(notes)) = (&mut explanation, round.notes.take()) {
                 explanation.add(notes, &decision, &round.wanted, Instant::now());
             }
@@ -191,7 +199,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                     // Several claims of the Original raise an alert.
                     RoundPurpose::WhoDecides { .. } => {
                         let doubted = !suspects(&round.answers, &round.wanted).is_empty();
-                        self.drain_and_recheck(round, doubted, client.clone(), over.clone());
+                        self.drain_and_recheck(round, doubted, client.clone(), over.clone(), None);
                     }
                     _ => self.drain_round(round),
                 }
@@ -212,7 +220,12 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                     self.0.acknowledgments.send(Arc::clone(archive), acknowledgment);
                 }
                 let doubted = !found.suspects.is_empty();
-                self.drain_and_recheck(round, doubted, client, over);
+                if !doubted {
+                    self.0.memory.learn(&round.wanted.label, archive.id);
+                }
+                let is_original = found.state == Some(State::Original) && found.relation.is_empty();
+                let holder = is_original.then_some(archive.id);
+                self.drain_and_recheck(round, doubted, client, over, holder);
             }
             if let Some(explanation) = &mut explanation {
                 explanation.end(&outcome, Instant::now());
@@ -286,18 +299,31 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         explain: bool,
         shares: bool,
     ) -> ResolutionRound {
-        let ResolverInner { ask, known, rosters, index, pending, .. } = &*self.0;
+        let ResolverInner { ask, known, rosters, index, pending, memory, .. } = &*self.0;
         let index = index.as_ref().map(|index| &index.index);
         let roster = rosters.of(known.archives(), index, ask.health());
         // The Original, and who claims it, is always asked afresh (4.4).
         let shares = shares && !wanted.original && wanted.purpose != RoundPurpose::Recount;
-        let terms = RoundTerms { ask: &**ask, pending, index, client, deadline, explain, shares };
+        let terms = RoundTerms { ask, pending, memory, index, client, deadline, explain, shares };
         round::ask_all(&terms, roster, wanted)
+    }
+
+    /// Remembers the holder of an Original that nobody else claimed, so that it is asked alone for
+    /// a short time.
+    fn remember(&self, round: &ResolutionRound, holder: Option<ArchiveId>) {
+        // One that was asked alone is not remembered for longer: now and then, all are asked.
+        if let Some(holder) = holder
+            && round.alone != AskedAlone::Enough
+            && !round.is_minter_silent(holder)
+        {
+            self.0.memory.remember(&round.wanted.label, holder, Instant::now());
+        }
     }
 
     /// Leaves a round for the next one. Pending answers are still received, so that their
     /// connections can be reused.
     fn drain_round(&self, mut round: ResolutionRound) {
+        round.drop_held();
         if round.is_waiting() {
             self.spawn_background(async move { round.receive_rest().await });
         }
@@ -311,8 +337,10 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         doubted: bool,
         client: Vec<IpAddr>,
         mut over: watch::Receiver<()>,
+        holder: Option<ArchiveId>,
     ) {
         if !doubted && !round.is_waiting() {
+            self.remember(&round, holder);
             return;
         }
         let this = self.clone();
@@ -320,8 +348,10 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             round.receive_rest().await;
             let doubted = suspects(&round.answers, &round.wanted);
             if doubted.is_empty() {
+                this.remember(&round, holder);
                 return;
             }
+            this.0.memory.disputed(&round.wanted.label, &doubted);
             // The sender is dropped when the client has its response.
             let _ = over.changed().await;
             if round.wanted.purpose == RoundPurpose::Recount {

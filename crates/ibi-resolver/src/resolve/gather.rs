@@ -57,15 +57,28 @@ impl Wake for IndexedWaker {
 
 impl<T> FutureSet<T> {
     pub(super) fn new(awaited: impl Iterator<Item = PendingFuture<T>>) -> Self {
-        let bell = Arc::new(WakeQueue::default());
-        let pending: Vec<_> = awaited.map(Some).collect();
-        let alarm = |at| {
-            let alarm = Arc::new(IndexedWaker { at, rung: AtomicBool::new(true), bell: Arc::clone(&bell) });
-            (Arc::clone(&alarm), Waker::from(alarm))
+        let mut set = Self {
+            pending: Vec::new(),
+            alarms: Vec::new(),
+            left: 0,
+            batch: Vec::new(),
+            bell: Arc::new(WakeQueue::default()),
         };
-        let alarms = (0..pending.len()).map(alarm).collect();
-        let batch = (0..pending.len()).rev().collect();
-        Self { left: pending.len(), pending, alarms, batch, bell }
+        set.extend(awaited);
+        set
+    }
+
+    /// Adds futures behind those that are there.
+    pub(super) fn extend(&mut self, awaited: impl Iterator<Item = PendingFuture<T>>) {
+        let before = self.pending.len();
+        self.pending.extend(awaited.map(Some));
+        for at in before..self.pending.len() {
+            let alarm =
+                Arc::new(IndexedWaker { at, rung: AtomicBool::new(true), bell: Arc::clone(&self.bell) });
+            self.alarms.push((Arc::clone(&alarm), Waker::from(alarm)));
+        }
+        self.left += self.pending.len() - before;
+        self.batch.splice(0..0, (before..self.pending.len()).rev());
     }
 
     /// Whether all results have been yielded.
@@ -136,6 +149,28 @@ mod tests {
         }
         assert_eq!(came, [(1, 10), (3, 10), (2, 20), (0, 30)]);
         assert!(gather.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn more_may_be_added_while_others_are_awaited() {
+        let wait = |time: u64| {
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_millis(time)).await;
+                time
+            }) as PendingFuture<u64>
+        };
+        let mut gather = FutureSet::new([30, 10].into_iter().map(wait));
+        assert_eq!(poll_fn(|cx| gather.poll_next(cx)).await, Some((1, 10)));
+        gather.extend([5, 40].into_iter().map(wait));
+        let mut came = Vec::new();
+        while let Some(one) = poll_fn(|cx| gather.poll_next(cx)).await {
+            came.push(one);
+        }
+        assert_eq!(came, [(2, 5), (0, 30), (3, 40)]);
+        // Also after all have come.
+        gather.extend(std::iter::once(wait(1)));
+        assert!(!gather.is_empty());
+        assert_eq!(poll_fn(|cx| gather.poll_next(cx)).await, Some((4, 1)));
     }
 
     #[tokio::test(start_paused = true)]

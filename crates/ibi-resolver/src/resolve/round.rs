@@ -1,5 +1,6 @@
 //! One round: a query to all Archives, and their replies until a decision is possible (4.2 steps 2
-//! to 6).
+//! to 6). Archives that probably hold the item are asked first, the others when these have not
+//! decided it (`asking_order.rs`).
 
 use std::future::poll_fn;
 use std::net::IpAddr;
@@ -9,13 +10,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ibi_protocol::analysis::{
-    AnswerExpectation, ArchiveReply, RoundAnswer, RoundDecision, RoundPurpose, RoundQuery, check, decide,
+    AnswerExpectation, ArchiveId, ArchiveReply, RoundAnswer, RoundDecision, RoundPurpose, RoundQuery, check,
+    decide,
 };
 use ibi_protocol::{Pairs, PairsLimits, UrlRequest, WireRequest};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::asking_order::{AskingOrder, LIKELY_HEAD_START};
 use super::explanation::RoundNotes;
 use super::gather::{FutureSet, PendingFuture};
+use super::holder_memory::HolderMemory;
 use super::questions::{AnswerBody, PendingQuestions};
 use super::roster::{ArchiveRoster, RosterMember};
 use crate::archive::RegisteredArchive;
@@ -27,6 +31,9 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Grace period for a better answer after the first usable one (4.2 step 4).
 pub const BETTER_ANSWER_GRACE: Duration = Duration::from_millis(150);
 
+/// Asks the Archive at a position of the roster, or says why not.
+type QuestionLauncher = dyn Fn(usize) -> Result<PendingFuture<AnswerBody>, &'static str> + Send + Sync;
+
 /// A query and the replies so far.
 pub(super) struct ResolutionRound {
     pub(super) wanted: RoundQuery,
@@ -34,14 +41,45 @@ pub(super) struct ResolutionRound {
     /// nothing.
     pub(super) answers: Vec<RoundAnswer>,
     pub(super) roster: Arc<ArchiveRoster>,
+    /// Whether one Archive is asked alone.
+    pub(super) alone: AskedAlone,
+    launch: Box<QuestionLauncher>,
     /// The positions of the queried Archives among the members.
     places: Vec<usize>,
-    /// How many of them share the label's prefix and have not answered.
+    /// The positions of those that are not asked yet.
+    held: Vec<usize>,
+    /// How many of both share the label's prefix and have not answered.
     minters_waiting: usize,
     waiting: FutureSet<AnswerBody>,
     timer: Pin<Box<Sleep>>,
     deadline: Instant,
     pub(super) notes: Option<RoundNotes>,
+}
+
+/// Whether the Archive that lately held the Original is asked alone (4.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AskedAlone {
+    /// All are asked.
+    No,
+    /// It has not answered yet.
+    Trying,
+    /// Its answer was good: nobody else is asked.
+    Enough,
+    /// It gave no good answer: all are asked.
+    Refuted,
+}
+
+/// What a round is asked with.
+pub(super) struct RoundTerms<'a, A> {
+    pub(super) ask: &'a Arc<A>,
+    pub(super) pending: &'a PendingQuestions,
+    pub(super) memory: &'a HolderMemory,
+    pub(super) index: Option<&'a LocationIndex>,
+    pub(super) client: &'a [IpAddr],
+    pub(super) deadline: Instant,
+    pub(super) explain: bool,
+    /// Whether what others asked a moment ago may be used: a question under way, a known holder.
+    pub(super) shares: bool,
 }
 
 /// An event in a round.
@@ -50,27 +88,16 @@ enum RoundEvent {
     TimeIsUp,
 }
 
-/// What a round is asked with.
-pub(super) struct RoundTerms<'a, A> {
-    pub(super) ask: &'a A,
-    pub(super) pending: &'a PendingQuestions,
-    pub(super) index: Option<&'a LocationIndex>,
-    pub(super) client: &'a [IpAddr],
-    pub(super) deadline: Instant,
-    pub(super) explain: bool,
-    /// Whether the answer to an equal question that is under way may be used.
-    pub(super) shares: bool,
-}
-
-/// Queries all online Archives at once.
+/// Begins a round: queries all online Archives, or first those that probably hold the item.
 pub(super) fn ask_all<A: ArchiveTransport>(
     terms: &RoundTerms<'_, A>,
     roster: Arc<ArchiveRoster>,
     wanted: RoundQuery,
 ) -> ResolutionRound {
-    let RoundTerms { ask, pending, index, client, deadline, explain, shares } = *terms;
+    let RoundTerms { ask, pending, memory, index, client, deadline, explain, shares } = *terms;
+    let must_be_asked = wanted.original || wanted.purpose == RoundPurpose::Recount;
     // Whoever requires the Original, and disputed claims, are for the Archives themselves (4.4).
-    let index = index.filter(|_| !wanted.original && wanted.purpose != RoundPurpose::Recount);
+    let index = index.filter(|_| !must_be_asked);
     let found = index.and_then(|index| {
         let mut found = index.find(&wanted).ok()?;
         found.retain_archives(|id| roster.archive(id).is_some());
@@ -86,10 +113,8 @@ pub(super) fn ask_all<A: ArchiveTransport>(
     .to_query()
     .into();
     let began = Instant::now();
-    let (mut answers, mut minters_waiting) = (Vec::new(), 0);
-    let mut asked: Vec<PendingFuture<AnswerBody>> = Vec::with_capacity(roster.members.len());
-    let mut places = Vec::with_capacity(roster.members.len());
-    let mut indexed = Vec::new();
+    let (mut answers, mut indexed) = (Vec::new(), Vec::new());
+    let mut open = Vec::with_capacity(roster.members.len());
     for (place, member) in roster.members.iter().enumerate() {
         let RosterMember { archive, absent, followed, hosts, .. } = member;
         if absent.is_none()
@@ -108,42 +133,68 @@ pub(super) fn ask_all<A: ArchiveTransport>(
                 continue;
             }
         }
-        let failed = match absent {
-            Some(why) => {
-                let links = found.as_ref().and_then(|(index, found)| {
-                    let links = index.last_known_links(found, archive, &wanted).ok()??;
-                    check(&links, &expectation(&wanted, archive, hosts)).ok()?
-                });
-                if let Some(known) = links {
-                    answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Offered(known) });
-                }
-                why.clone()
-            }
-            None => match pending.ask(ask, member, &query, shares) {
-                Err(why) => why.to_owned(),
-                Ok(answer) => {
-                    places.push(place);
-                    minters_waiting += usize::from(has_own_prefix(archive, &wanted));
-                    asked.push(answer);
-                    continue;
-                }
-            },
+        let Some(why) = absent else {
+            open.push(place);
+            continue;
         };
-        answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Failed(failed) });
+        let links = found.as_ref().and_then(|(index, found)| {
+            let links = index.last_known_links(found, archive, &wanted).ok()??;
+            check(&links, &expectation(&wanted, archive, hosts)).ok()?
+        });
+        if let Some(known) = links {
+            answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Offered(known) });
+        }
+        answers.push(RoundAnswer { archive: archive.id, said: ArchiveReply::Failed(why.clone()) });
     }
-    let mut notes =
-        explain.then(|| RoundNotes::new(&wanted, query.to_string(), began, &roster.members, &answers));
+    let order = if wanted.purpose == RoundPurpose::Find && !wanted.original {
+        let is_indexed = |id: ArchiveId| {
+            indexed.iter().any(|(place, ..): &(usize, _, _)| roster.members[*place].archive.id == id)
+        };
+        let holder = shares.then(|| memory.holder(&wanted.label, began)).flatten();
+        let mut likely = memory.of_prefix(&wanted.label);
+        likely.extend(found.iter().flat_map(|(_, found)| found.holders()));
+        AskingOrder::new(&roster, open, &wanted.label, holder, &likely, is_indexed)
+    } else {
+        AskingOrder { first: open, rest: Vec::new(), is_alone: false }
+    };
+    let minters = order.first.iter().chain(&order.rest);
+    let minters = minters.filter(|place| has_own_prefix(&roster.members[**place].archive, &wanted)).count();
+    let deadline = deadline.min(began + ANSWER_TIMEOUT);
+    let timer = if order.rest.is_empty() { deadline } else { deadline.min(began + LIKELY_HEAD_START) };
+    let launch = {
+        let (ask, pending, roster, query) =
+            (Arc::clone(ask), pending.clone(), Arc::clone(&roster), Arc::clone(&query));
+        Box::new(move |place: usize| pending.ask(&*ask, &roster.members[place], &query, shares))
+    };
+    let mut round = ResolutionRound {
+        wanted,
+        answers,
+        roster,
+        alone: if order.is_alone { AskedAlone::Trying } else { AskedAlone::No },
+        launch,
+        places: Vec::with_capacity(order.first.len()),
+        held: order.rest,
+        minters_waiting: minters,
+        waiting: FutureSet::new(std::iter::empty()),
+        timer: Box::pin(sleep_until(timer)),
+        deadline,
+        notes: None,
+    };
+    round.launch(order.first);
+    if explain {
+        let members = &round.roster.members;
+        round.notes = Some(RoundNotes::new(&round.wanted, query.to_string(), began, members, &round.answers));
+    }
     for (place, age, said) in indexed {
-        if let Some(notes) = &mut notes {
+        if let Some(notes) = &mut round.notes {
             notes.record_indexed(place, &said, age);
         }
         if !matches!(said, ArchiveReply::Nothing) {
-            answers.push(RoundAnswer { archive: roster.members[place].archive.id, said });
+            let archive = round.roster.members[place].archive.id;
+            round.answers.push(RoundAnswer { archive, said });
         }
     }
-    let deadline = deadline.min(began + ANSWER_TIMEOUT);
-    let (waiting, timer) = (FutureSet::new(asked.into_iter()), Box::pin(sleep_until(deadline)));
-    ResolutionRound { wanted, answers, roster, places, minters_waiting, waiting, timer, deadline, notes }
+    round
 }
 
 impl ResolutionRound {
@@ -151,18 +202,18 @@ impl ResolutionRound {
     pub(super) async fn await_decision(&mut self) -> RoundDecision {
         let mut in_hand = false;
         // What the index knows may be enough.
-        if !self.waiting.is_empty() && self.answers.iter().any(is_offer) {
-            match self.decide() {
-                RoundDecision::Wait if self.has_usable_answer() => {
-                    in_hand = true;
-                    let grace = self.deadline.min(Instant::now() + BETTER_ANSWER_GRACE);
-                    self.timer.as_mut().reset(grace);
-                }
-                RoundDecision::Wait => {}
+        if self.is_waiting() && self.answers.iter().any(is_offer) {
+            match self.decide_early() {
+                RoundDecision::Wait => self.wait_for_better(&mut in_hand),
                 decision => return decision,
             }
         }
-        while !self.waiting.is_empty() {
+        while self.is_waiting() {
+            if self.waiting.is_empty() {
+                // Those that were asked first do not have it.
+                self.ask_held();
+                continue;
+            }
             match self.next().await {
                 RoundEvent::Answered(at, sent) => {
                     let minters_waiting = self.minters_waiting;
@@ -170,20 +221,17 @@ impl ResolutionRound {
                     let changes = offered || self.minters_waiting < minters_waiting;
                     // An Archive that offers nothing cannot improve the result, but another's claim
                     // of the Original may have waited for it; and the last answer ends the round.
-                    if !changes || self.waiting.is_empty() {
+                    if !changes || !self.is_waiting() {
                         continue;
                     }
-                    match self.decide() {
-                        RoundDecision::Wait if !in_hand && self.has_usable_answer() => {
-                            in_hand = true;
-                            let grace = self.deadline.min(Instant::now() + BETTER_ANSWER_GRACE);
-                            self.timer.as_mut().reset(grace);
-                        }
-                        RoundDecision::Wait => {}
+                    match self.decide_early() {
+                        RoundDecision::Wait => self.wait_for_better(&mut in_hand),
                         decision => return decision,
                     }
                 }
-                RoundEvent::TimeIsUp if Instant::now() < self.deadline => {
+                RoundEvent::TimeIsUp if Instant::now() >= self.deadline => self.give_up(),
+                RoundEvent::TimeIsUp if !self.held.is_empty() => self.ask_held(),
+                RoundEvent::TimeIsUp => {
                     self.wanted.grace_over = true;
                     self.timer.as_mut().reset(self.deadline);
                     match self.decide() {
@@ -191,14 +239,28 @@ impl ResolutionRound {
                         decision => return decision,
                     }
                 }
-                RoundEvent::TimeIsUp => self.give_up(),
             }
         }
         self.decide()
     }
 
-    /// Receives all remaining answers, whatever follows.
+    /// Goes on without a decision: everybody is asked, and what is usable waits for something
+    /// better.
+    fn wait_for_better(&mut self, in_hand: &mut bool) {
+        // Without an offer, one of those that were asked first may still have it.
+        if self.answers.iter().any(is_offer) {
+            self.ask_held();
+        }
+        if !*in_hand && self.has_usable_answer() {
+            *in_hand = true;
+            let grace = self.deadline.min(Instant::now() + BETTER_ANSWER_GRACE);
+            self.timer.as_mut().reset(grace);
+        }
+    }
+
+    /// Receives all remaining answers, also of those that were not asked yet, whatever follows.
     pub(super) async fn receive_rest(&mut self) {
+        self.ask_held();
         self.timer.as_mut().reset(self.deadline);
         while !self.waiting.is_empty() {
             match self.next().await {
@@ -210,9 +272,60 @@ impl ResolutionRound {
         }
     }
 
-    /// Whether answers are still pending.
+    /// Whether answers are still pending, or Archives not asked yet.
     pub(super) const fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || !self.held.is_empty()
+    }
+
+    /// Asks nobody else.
+    pub(super) fn drop_held(&mut self) {
+        self.held.clear();
+    }
+
+    /// Whether an Archive other than `holder` that has the label's own prefix gave no answer.
+    pub(super) fn is_minter_silent(&self, holder: ArchiveId) -> bool {
+        let is_silent =
+            |answer: &RoundAnswer| answer.archive != holder && matches!(answer.said, ArchiveReply::Failed(_));
+        let mut silent = self.answers.iter().filter(|answer| is_silent(answer));
+        silent.any(|answer| {
+            let archive = self.roster.archive(answer.archive);
+            archive.is_some_and(|archive| has_own_prefix(archive, &self.wanted))
+        })
+    }
+
+    /// Asks those that were not asked yet.
+    fn ask_held(&mut self) {
+        if self.alone == AskedAlone::Trying {
+            let has_answered = self.waiting.is_empty();
+            self.alone = if has_answered { AskedAlone::Refuted } else { AskedAlone::No };
+        }
+        if !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            self.launch(held);
+            self.timer.as_mut().reset(self.deadline);
+        }
+    }
+
+    fn launch(&mut self, places: Vec<usize>) {
+        let mut asked = Vec::with_capacity(places.len());
+        for place in places {
+            match (self.launch)(place) {
+                Ok(answer) => {
+                    self.places.push(place);
+                    asked.push(answer);
+                }
+                Err(why) => {
+                    let said = ArchiveReply::Failed(why.to_owned());
+                    if let Some(notes) = &mut self.notes {
+                        notes.record_reply(place, &said, Instant::now());
+                    }
+                    let archive = &self.roster.members[place].archive;
+                    self.minters_waiting -= usize::from(has_own_prefix(archive, &self.wanted));
+                    self.answers.push(RoundAnswer { archive: archive.id, said });
+                }
+            }
+        }
+        self.waiting.extend(asked.into_iter());
     }
 
     async fn next(&mut self) -> RoundEvent {
@@ -225,17 +338,36 @@ impl ResolutionRound {
         .await
     }
 
+    /// The decision while some have not answered. An Archive that is asked alone decides alone, if
+    /// its answer is good.
+    fn decide_early(&mut self) -> RoundDecision {
+        if self.alone == AskedAlone::Trying {
+            let decision = self.decide_while(false);
+            if matches!(decision, RoundDecision::Found(_)) {
+                self.alone = AskedAlone::Enough;
+                self.held.clear();
+                return decision;
+            }
+            self.ask_held();
+        }
+        self.decide()
+    }
+
     /// The decision on the answers so far.
     fn decide(&mut self) -> RoundDecision {
-        if self.waiting.is_empty() {
+        if !self.is_waiting() {
             return decide(&self.answers, &self.wanted);
         }
+        self.decide_while(self.minters_waiting > 0)
+    }
+
+    /// The decision while some have not answered, among them one with the label's own prefix or
+    /// not.
+    fn decide_while(&mut self, has_own_prefix: bool) -> RoundDecision {
         // One entry stands for all pending Archives.
-        let place = self.places.first().copied().unwrap_or_default();
-        self.answers.push(RoundAnswer {
-            archive: self.roster.members[place].archive.id,
-            said: ArchiveReply::Waiting { has_own_prefix: self.minters_waiting > 0 },
-        });
+        let place = self.places.first().or(self.held.first()).copied().unwrap_or_default();
+        let archive = self.roster.members[place].archive.id;
+        self.answers.push(RoundAnswer { archive, said: ArchiveReply::Waiting { has_own_prefix } });
         let decision = decide(&self.answers, &self.wanted);
         self.answers.pop();
         decision
@@ -271,8 +403,8 @@ impl ResolutionRound {
 
     /// Marks all Archives that have not answered as failed.
     fn give_up(&mut self) {
-        for at in self.waiting.give_up() {
-            let place = self.places[at];
+        let silent: Vec<usize> = self.waiting.give_up().map(|at| self.places[at]).collect();
+        for place in silent.into_iter().chain(std::mem::take(&mut self.held)) {
             let said = ArchiveReply::Failed("no answer in time".to_owned());
             if let Some(notes) = &mut self.notes {
                 notes.record_reply(place, &said, Instant::now());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ibi_protocol::analysis::{
     AcceptedLanguages, AnswerExpectation as Checked, ArchiveId, ArchiveReply, RoundAnswer, RoundDecision,
-    RoundQuery, check, decide,
+    RoundPurpose, RoundQuery, check, decide,
 };
 use ibi_protocol::{Pairs, PairsLimits, PersistentUrl, Relation, UrlRequest, WireRequest};
 use ibi_resolver::{
@@ -127,20 +127,27 @@ fn slowly(fickle: &Fickle, mut wanted: RoundQuery) -> (RoundDecision, u64) {
     let mut now = 0;
     loop {
         let deadline = 10_000.min(now + 2000);
-        let mut replies = Vec::new();
         let mut arrived: Vec<RoundAnswer> = Vec::new();
-        for archive in fickle.archives.iter() {
-            if archive.standing == RegistrationStatus::OnLine {
-                let (after, reply) =
-                    fickle.reply(archive.id.0, wanted.label.spelling(), &wanted.verbs.relation);
-                replies.push((now + after, archive, reply));
-            } else {
-                arrived.push(RoundAnswer {
-                    archive: archive.id,
-                    said: ArchiveReply::Failed("offline".to_owned()),
-                });
-            }
+        let is_online = |archive: &&Arc<RegisteredArchive>| archive.standing == RegistrationStatus::OnLine;
+        for archive in fickle.archives.iter().filter(|archive| !is_online(archive)) {
+            let said = ArchiveReply::Failed("offline".to_owned());
+            arrived.push(RoundAnswer { archive: archive.id, said });
         }
+        let (label, relation) = (wanted.label.clone(), wanted.verbs.relation.clone());
+        let asked = |archive: &Arc<RegisteredArchive>, now: u64| {
+            let (after, reply) = fickle.reply(archive.id.0, label.spelling(), &relation);
+            (now + after, Arc::clone(archive), reply)
+        };
+        // 4.4: those with the label's own prefix are asked first, the others 50 ms later, or when
+        // these have answered without a decision.
+        let is_ordered = wanted.purpose == RoundPurpose::Find && !wanted.original;
+        let (likely, mut held): (Vec<_>, Vec<_>) =
+            fickle.archives.iter().filter(is_online).partition(|archive| {
+                is_ordered && wanted.label.shares_prefix(&archive.service) == Some(true)
+            });
+        let head_start = now + 50;
+        let first = if likely.is_empty() { std::mem::take(&mut held) } else { likely };
+        let mut replies: Vec<_> = first.into_iter().map(|archive| asked(archive, now)).collect();
         let mut grace = None;
         let decision = loop {
             let is_late = now >= deadline;
@@ -172,9 +179,20 @@ fn slowly(fickle: &Fickle, mut wanted: RoundQuery) -> (RoundDecision, u64) {
             if grace.is_none() && is_offered && decide(&all, &over) != RoundDecision::Wait {
                 grace = Some(now + 150);
             }
+            let is_quiet = replies.iter().all(|(_, archive, _)| came(archive.id, &arrived));
+            if is_offered || is_quiet || now >= head_start {
+                replies.extend(held.drain(..).map(|archive| asked(archive, now)));
+            }
+            let head_start = (!held.is_empty()).then_some(head_start);
             // Nothing happens in between.
             let next = replies.iter().filter(|(.., reply)| reply.is_some()).map(|(when, ..)| *when);
-            now = next.chain(grace).chain([deadline]).filter(|when| *when > now).min().unwrap();
+            now = next
+                .chain(grace)
+                .chain(head_start)
+                .chain([deadline])
+                .filter(|when| *when > now)
+                .min()
+                .unwrap();
         };
         match decision {
             RoundDecision::AskAgain(again) => wanted = wanted.next(&again),
