@@ -17,6 +17,9 @@ use crate::pairs::Pairs;
 use crate::relation::{Relation, RelationPart};
 use crate::verb::Verbs;
 
+/// The header with which an Archive gives a resolver a token for its feed when it comes online.
+pub const FOLLOW_TOKEN_HEADER: &str = "ibi-follow-token";
+
 /// Maximum number of file names in one record. For items with more, the Archive is asked.
 pub const MAX_LOCATION_FILES: usize = 256;
 

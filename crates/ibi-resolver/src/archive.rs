@@ -63,6 +63,15 @@ impl RegisteredArchive {
         }
     }
 
+    /// The URL of a path, from its `/`, at its address; `None` before it first came online.
+    pub fn url(&self, path: &str) -> Option<String> {
+        let scheme = match self.scheme() {
+            HttpScheme::Http => "http://",
+            HttpScheme::Https => "https://",
+        };
+        Some([scheme, self.address.as_deref()?, path].concat())
+    }
+
     /// The hosts on which its URLs may be (4.2 step 2).
     pub fn url_hosts(&self) -> Vec<String> {
         self.address.iter().chain(&self.hosts).cloned().collect()

@@ -27,7 +27,6 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::archive::RegisteredArchive;
-use ibi_http::pooled_client::HttpScheme;
 use ibi_protocol::analysis::{ArchiveId, RoundQuery};
 use posting::{LabelPosting, PostingRole, postings};
 use records::{
@@ -333,9 +332,7 @@ impl LocationIndex {
             return Ok(IndexReply::Nothing);
         }
         let Some(record) = lookup.item(&entry.path)? else { return Ok(IndexReply::Ask) };
-        let Some(address) = &archive.address else { return Ok(IndexReply::Ask) };
-        let scheme = if archive.scheme() == HttpScheme::Https { "https" } else { "http" };
-        let base = format!("{scheme}://{address}");
+        let Some(base) = archive.url("") else { return Ok(IndexReply::Ask) };
         // The registered label identifies the Archive (4.2 step 2).
         let service = [archive.service.spelling().to_owned()];
         let asked = LocationQuery {

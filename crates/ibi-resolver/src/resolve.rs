@@ -14,7 +14,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibi_http::pooled_client::HttpScheme;
 use ibi_id::Label;
 use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::{
@@ -277,10 +276,9 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         if found.state == State::Copy && !found.is_alone {
             return None;
         }
-        let address = member.archive.address.as_deref()?;
-        let scheme = if member.archive.scheme() == HttpScheme::Https { "https" } else { "http" };
+        let target = member.archive.url(&found.path)?;
         usage.count(found.archive, url.label.spelling(), found.contenttype, robot, clock());
-        Some(url.append(&format!("{scheme}://{address}{}", found.path)))
+        Some(url.append(&target))
     }
 
     /// Waits until all acknowledgments are sent or the timeout expires.

@@ -6,9 +6,6 @@ use std::sync::{PoisonError, RwLock};
 use axum::http::{HeaderMap, header};
 use ibi_http::Problem;
 
-/// The header in which the token is sent with an inclusion request.
-pub const FOLLOW_TOKEN_HEADER: &str = "ibi-follow-token";
-
 /// The resolvers and their tokens.
 #[derive(Debug, Default)]
 pub struct ResolverFollowers(RwLock<Vec<(String, blake3::Hash)>>);

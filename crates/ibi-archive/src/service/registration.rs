@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use ibi_http::CertificateProblem;
 use ibi_http::outgoing::{HttpClient, HttpClientError};
+use ibi_protocol::location::FOLLOW_TOKEN_HEADER;
 use ibi_protocol::{Pairs, WireRegistration, WireRequest};
-
-use crate::service::followers::FOLLOW_TOKEN_HEADER;
 
 /// Initial and maximum delay between retries.
 const FIRST_REGISTRATION_RETRY_DELAY: Duration = Duration::from_secs(1);

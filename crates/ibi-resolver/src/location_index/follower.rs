@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use http::StatusCode;
 use ibi_http::outgoing::HttpClient;
-use ibi_http::pooled_client::HttpScheme;
 use ibi_protocol::analysis::ArchiveId;
 use ibi_protocol::location::LocationPage;
 use tokio::sync::mpsc;
@@ -101,9 +100,8 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
             return None;
         }
         let token = self.index.followed_record(archive.id).ok()?.token;
-        let address = archive.address.as_deref().filter(|_| !token.is_empty())?;
-        let scheme = if archive.scheme() == HttpScheme::Https { "https" } else { "http" };
-        Some(FollowTerms { base: format!("{scheme}://{address}"), token })
+        let base = archive.url("").filter(|_| !token.is_empty())?;
+        Some(FollowTerms { base, token })
     }
 
     /// Follows one Archive until it is aborted.

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ibi_http::outgoing::HttpClient;
-use ibi_http::pooled_client::HttpScheme;
 use ibi_id::Instant;
 use ibi_protocol::ContentType;
 use ibi_protocol::analysis::ArchiveId;
@@ -198,7 +197,7 @@ impl UsageCounter {
         client: &HttpClient,
         now: i64,
     ) -> Result<(), String> {
-        let Some(address) = archive.address.as_deref() else { return Ok(()) };
+        let Some(url) = archive.url("/api/v1/usage") else { return Ok(()) };
         if archive.standing != RegistrationStatus::OnLine {
             return Ok(());
         }
@@ -211,8 +210,6 @@ impl UsageCounter {
         if token.is_empty() {
             return Ok(());
         }
-        let scheme = if archive.scheme() == HttpScheme::Https { "https" } else { "http" };
-        let url = format!("{scheme}://{address}/api/v1/usage");
         let authorization = format!("Bearer {token}");
         let headers = [("authorization", authorization.as_str())];
         let (status, _) = client

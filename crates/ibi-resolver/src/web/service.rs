@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::accept::PreferredFormat;
 use ibi_id::Label;
+use ibi_protocol::location::FOLLOW_TOKEN_HEADER;
 use ibi_protocol::{Pairs, WireRequest as Message};
 use serde_json::json;
 
@@ -21,9 +22,6 @@ const SOFTWARE_VERSION: &str = concat!("ibi ", env!("CARGO_PKG_VERSION"));
 /// The header that carries the registration key between our own servers, to keep it out of logs
 /// (D15).
 const REGISTRATION_KEY_HEADER: &str = "ibi-registration-key";
-
-/// The header with which an Archive of ours gives the resolver a token for its location feed (4.4).
-const FOLLOW_TOKEN_HEADER: &str = "ibi-follow-token";
 
 /// Whether this is a message to the resolver's service rather than a visit by a person.
 pub(super) fn is_message(site: &ResolverSite, path: &str, query: &str) -> bool {
