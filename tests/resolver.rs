@@ -8,6 +8,7 @@ mod continuity;
 mod editions;
 mod evidence;
 mod explained;
+mod foreign_copies;
 mod forms;
 mod holders;
 mod hostile;

@@ -1,4 +1,5 @@
-//! Originals claimed by several Archives (4.2 steps 3 and 4), for an operator to investigate.
+//! Originals claimed by several Archives (4.2 steps 3 and 4), and Copies that are no version of the
+//! Original (4.4), for an operator to investigate.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,6 +25,18 @@ pub struct RaisedAlert {
     pub asked: String,
     /// The claims: two or more, one per Archive.
     pub claims: Vec<RaisedClaim>,
+}
+
+/// An Archive has Copies that are no version of the Originals in another one: one alert for all of
+/// the two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RaisedCopyAlert {
+    /// The service of the Archive of the Originals.
+    pub original: Label,
+    /// The service of the Archive of the Copies.
+    pub copy: Label,
+    /// The labels of the items.
+    pub items: Vec<String>,
 }
 
 /// One Archive's claim.

@@ -93,12 +93,19 @@ impl ResolverArchiveView {
     }
 }
 
+/// The kinds of alerts.
+pub const SEVERAL_ORIGINALS: &str = "several-originals";
+const COPIES_DIFFER: &str = "copies-differ";
+
 /// An alert.
 #[derive(Debug, Serialize)]
 pub struct AlertView {
     /// Its number.
     pub id: u64,
-    /// The item whose original several Archives claim.
+    /// `several-originals`: several Archives claim the original of an item. `copies-differ`: an
+    /// Archive has copies that are no version of the originals in another one.
+    pub kind: &'static str,
+    /// The item whose original several Archives claim, or the first of the copies.
     pub item: String,
     /// The prefix under which its label was minted.
     pub prefix: Option<String>,
@@ -137,6 +144,9 @@ pub struct AlertClaimView {
     pub epoch: Option<u64>,
     /// The versions that it holds, with the SHA-512 of their inventories.
     pub versions: Vec<AlertVersionView>,
+    /// Its copies that are no version of the original: it does not claim the original then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<String>,
     /// How to reach its operator.
     pub contact: Option<ContactView>,
 }
@@ -164,10 +174,13 @@ pub struct AlertResolutionView {
 impl AlertView {
     /// The view of an alert in a registry.
     pub fn new(registry: &Registry, alert: &AlertRecord) -> Self {
-        let item = alert.item.parse::<Label>().ok();
+        let copied = alert.claims.iter().flat_map(|claim| &claim.copies).next();
+        let name = copied.unwrap_or(&alert.item);
+        let item = name.parse::<Label>().ok();
         Self {
             id: alert.id,
-            item: alert.item.clone(),
+            kind: if copied.is_some() { COPIES_DIFFER } else { SEVERAL_ORIGINALS },
+            item: name.clone(),
             prefix: item.as_ref().map(|item| item.prefix().to_owned()),
             claims: alert
                 .claims
@@ -205,6 +218,7 @@ impl AlertClaimView {
             deposited: evidence.deposited,
             epoch: evidence.epoch,
             versions: versions.collect(),
+            copies: claim.copies.clone(),
             contact: archive.map(|archive| ContactView::new(&archive)),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ibi_id::Label;
 
-use crate::alerts::{RaisedAlert, RaisedClaim};
+use crate::alerts::{RaisedAlert, RaisedClaim, RaisedCopyAlert};
 use crate::archive::RegisteredArchive;
 use crate::registry::Registry;
 use ibi_store::registry::AlertEvidence;
@@ -15,6 +15,8 @@ pub trait ArchiveDirectory: Send + Sync + 'static {
     fn archives(&self) -> Arc<[Arc<RegisteredArchive>]>;
     /// Stores an alert until it is resolved by hand. May block on the disk.
     fn record_alert(&self, suspected: &RaisedAlert, now: i64);
+    /// Stores an alert about Copies until it is resolved by hand. May block on the disk.
+    fn record_copy_alert(&self, _found: &RaisedCopyAlert, _now: i64) {}
     /// Adds evidence to an alert, by service label. May block on the disk.
     fn add_evidence(&self, _suspected: &RaisedAlert, _told: &[(String, AlertEvidence)]) {}
 }
@@ -29,10 +31,34 @@ impl ArchiveDirectory for Registry {
         let claims = suspected.claims.iter().map(|RaisedClaim { service, url, timestamp, seen }| {
             let (url, timestamp) = (url.clone(), timestamp.clone());
             let archive = service.to_string();
-            ibi_store::registry::AlertClaim { archive, url, timestamp, seen: *seen, evidence: None }
+            ibi_store::registry::AlertClaim {
+                archive,
+                url,
+                timestamp,
+                seen: *seen,
+                evidence: None,
+                copies: Vec::new(),
+            }
         });
         if let Err(error) = self.raise_alert(&item, &claims.collect::<Vec<_>>(), now) {
             tracing::error!(%error, item, "an alert could not be kept");
+        }
+    }
+
+    fn record_copy_alert(&self, found: &RaisedCopyAlert, now: i64) {
+        let RaisedCopyAlert { original, copy, items } = found;
+        let claim = |service: &Label, copies: &[String]| ibi_store::registry::AlertClaim {
+            archive: service.to_string(),
+            url: None,
+            timestamp: None,
+            seen: now,
+            evidence: None,
+            copies: copies.to_vec(),
+        };
+        // No label has a space: this is the alert of no item.
+        let name = format!("copies {original} {copy}");
+        if let Err(error) = self.raise_alert(&name, &[claim(original, &[]), claim(copy, items)], now) {
+            tracing::error!(%error, name, "an alert could not be kept");
         }
     }
 
@@ -79,6 +105,26 @@ mod tests {
         let alerts = registry.alerts(false).unwrap();
         assert_eq!((alerts.len(), alerts[0].times, alerts[0].claims[0].seen), (1, 2, 8));
         assert_eq!(ArchiveDirectory::archives(&registry).len(), 0);
+    }
+
+    /// One alert for each pair of Archives, however many copies differ.
+    #[test]
+    fn clause_4_4_alerts_about_copies_are_grouped_and_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let service: Label = "J8LNKB5R7W/3FUQHC5".parse().unwrap();
+        let settings = ResolverSettings { public_url: "http://urlib.net".to_owned(), service };
+        let registry = Registry::create(folder.path(), &settings).unwrap();
+        let archive = |name: &str| format!("{name}.br/b/2009/02.16.17.46").parse::<Label>().unwrap();
+        for number in 0..100 {
+            let items = vec![format!("a.br/n{number}/2009/02.16.17.46")];
+            let (original, copy) = (archive("a"), archive("b"));
+            ArchiveDirectory::record_copy_alert(&registry, &RaisedCopyAlert { original, copy, items }, 7);
+        }
+        let alerts = registry.alerts(false).unwrap();
+        assert_eq!((alerts.len(), alerts[0].times, alerts[0].claims.len()), (1, 100, 2));
+        assert_eq!(alerts[0].claims[1].copies.len(), ibi_store::registry::MAX_ALERT_COPIES);
+        let shown = crate::api_view::AlertView::new(&registry, &alerts[0]);
+        assert_eq!((shown.kind, shown.item.as_str()), ("copies-differ", "a.br/n0/2009/02.16.17.46"));
     }
 
     #[test]

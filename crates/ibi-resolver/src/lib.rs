@@ -30,7 +30,7 @@ pub mod schemes;
 pub mod transport;
 pub mod web;
 
-pub use alerts::{RaisedAlert, RaisedClaim};
+pub use alerts::{RaisedAlert, RaisedClaim, RaisedCopyAlert};
 pub use archive::{ArchivePlatform, RegisteredArchive, RegistrationStatus};
 pub use clock::ResolverClock;
 pub use directory::ArchiveDirectory;

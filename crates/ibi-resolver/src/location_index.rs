@@ -5,6 +5,7 @@
 //! index was complete. An answer from the index is used while the Archive was heard from within
 //! [`MAX_INDEX_AGE`]; otherwise the Archive is asked. The index can be deleted: it fills again.
 
+mod copies;
 pub mod follower;
 mod posting;
 mod records;
@@ -27,6 +28,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::archive::RegisteredArchive;
+use copies::suspect_copies;
+pub use copies::{CopyVerdict, SuspectCopy};
 use ibi_protocol::analysis::{ArchiveId, RoundQuery};
 use posting::{LabelPosting, PostingRole, postings};
 use records::{
@@ -189,7 +192,7 @@ impl LocationIndex {
         page: &LocationPage,
         now: i64,
     ) -> Result<AppliedPage, StorageError> {
-        let mut disputed = Vec::new();
+        let (mut disputed, mut copies) = (Vec::new(), Vec::new());
         let is_unfit = self.0.store.write(|batch| {
             let mut followed = read_followed(batch, id)?;
             if page.restart {
@@ -207,6 +210,7 @@ impl LocationIndex {
                 let since = first_claim(batch, id, record)?.unwrap_or(now);
                 let had = remove_item(batch, id, &record.path)?;
                 put_item(batch, id, record, since, &mut disputed)?;
+                copies.extend(suspect_copies(batch, record)?);
                 followed.items += u64::from(!had);
             }
             followed.position.clone_from(&page.next);
@@ -215,7 +219,7 @@ impl LocationIndex {
             write_followed(batch, id, &followed)?;
             Ok(followed.is_unfit)
         })?;
-        Ok(AppliedPage { disputed, is_unfit })
+        Ok(AppliedPage { disputed, copies, is_unfit })
     }
 
     /// Records until when an Archive's feed is complete.
@@ -366,19 +370,6 @@ impl LocationIndex {
         pairs.retain(|name, _| name.starts_with("ibi"));
         Ok(Some(pairs))
     }
-
-    /// Whether the newest version of a Copy is none that the Archive of the Original ever had
-    /// (4.4).
-    fn is_forged_copy(&self, found: &IndexedAnswers, copy: &IndexedEntry) -> Result<bool, StorageError> {
-        let mut originals = found.entries.iter().filter(|entry| entry.state == State::Original);
-        let (Some(original), None) = (originals.next(), originals.next()) else { return Ok(false) };
-        let item =
-            |entry: &IndexedEntry| ArchiveLookup { index: self, archive: entry.archive }.item(&entry.path);
-        let (Some(original), Some(copy)) = (item(original)?, item(copy)?) else { return Ok(false) };
-        let newest = copy.inventories.last();
-        Ok(!original.inventories.is_empty()
-            && newest.is_some_and(|newest| !original.inventories.contains(newest)))
-    }
 }
 
 impl std::fmt::Debug for LocationIndex {
@@ -392,6 +383,8 @@ impl std::fmt::Debug for LocationIndex {
 pub(crate) struct AppliedPage {
     /// Labels of items that two Archives now claim as Originals.
     pub(crate) disputed: Vec<String>,
+    /// Copies that seem to be no version of the Original.
+    pub(crate) copies: Vec<SuspectCopy>,
     /// Whether the Archive has to be asked about everything.
     pub(crate) is_unfit: bool,
 }

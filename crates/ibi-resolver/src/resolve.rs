@@ -1,6 +1,7 @@
 //! Resolution of a persistent URL by querying all Archives (4.2).
 
 mod asking_order;
+mod copy_check;
 pub mod explanation;
 mod gather;
 mod holder_memory;

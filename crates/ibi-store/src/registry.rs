@@ -12,7 +12,9 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use crate::{StorageError, disk};
 
-pub use alerts::{AlertClaim, AlertRecord, AlertResolution, MAX_ALERT_CLAIMS, MAX_OPEN_ALERTS};
+pub use alerts::{
+    AlertClaim, AlertRecord, AlertResolution, MAX_ALERT_CLAIMS, MAX_ALERT_COPIES, MAX_OPEN_ALERTS,
+};
 pub use archives::{ArchiveRow, MAX_ARCHIVES};
 pub use evidence::{AlertEvidence, MAX_EVIDENCE_VERSIONS, VersionDigest};
 

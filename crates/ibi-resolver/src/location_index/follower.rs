@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::LocationIndex;
+use super::{LocationIndex, SuspectCopy};
 use crate::archive::{RegisteredArchive, RegistrationStatus};
 use crate::clock::ResolverClock;
 use crate::directory::ArchiveDirectory;
@@ -37,8 +37,17 @@ const MAX_FEED_RETRY_DELAY: Duration = Duration::from_secs(60);
 /// How often new and changed Archives are looked for.
 const ROSTER_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Maximum number of disputed labels that wait to be asked about.
-pub const MAX_DISPUTED_LABELS: usize = 1000;
+/// Maximum number of suspicions that wait to be looked into.
+pub const MAX_SUSPICIONS: usize = 1000;
+
+/// What feeds say that cannot all be true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeedSuspicion {
+    /// Two Archives claim the Original of this label.
+    Originals(String),
+    /// A Copy is no version of the Original.
+    Copy(SuspectCopy),
+}
 
 /// Keeps the index up to date.
 pub struct LocationFollower<R> {
@@ -46,8 +55,7 @@ pub struct LocationFollower<R> {
     known: Arc<R>,
     client: HttpClient,
     clock: ResolverClock,
-    /// Labels that two Archives claim as Originals.
-    disputed: mpsc::Sender<String>,
+    suspicions: mpsc::Sender<FeedSuspicion>,
 }
 
 /// What an Archive is followed with. If any of it changes, a new task begins.
@@ -64,9 +72,9 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         known: Arc<R>,
         client: HttpClient,
         clock: ResolverClock,
-        disputed: mpsc::Sender<String>,
+        suspicions: mpsc::Sender<FeedSuspicion>,
     ) -> Self {
-        Self { index, known, client, clock, disputed }
+        Self { index, known, client, clock, suspicions }
     }
 
     /// Follows all Archives that are online and have issued a token. Never returns.
@@ -175,9 +183,11 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
             let applied =
                 applied.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
             is_unfit = applied.is_unfit;
-            for label in applied.disputed {
-                // What does not fit is asked about when a reader asks for it.
-                let _ = self.disputed.try_send(label);
+            let originals = applied.disputed.into_iter().map(FeedSuspicion::Originals);
+            for suspicion in originals.chain(applied.copies.into_iter().map(FeedSuspicion::Copy)) {
+                // Of what does not fit, Originals are asked about when a reader asks for one; of
+                // Copies, a few of each Archive are enough for the operator.
+                let _ = self.suspicions.try_send(suspicion);
             }
         }
         if !more {

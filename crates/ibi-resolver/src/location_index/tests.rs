@@ -156,6 +156,45 @@ fn clause_4_4_a_copy_of_no_version_of_the_original_is_no_answer() {
     assert!(matches!(reply(&index, 2, &query(ITEM, "")), IndexReply::Nothing));
 }
 
+/// 4.4: such a Copy is suspect when either of the two feeds reports it, and counts once the Archive
+/// of the Original was heard from.
+#[tokio::test(start_paused = true)]
+async fn clause_4_4_a_copy_of_no_version_of_the_original_is_suspect() {
+    let (_folder, index) = open();
+    let versions = |state: State, inventories: &[&str]| LocationRecord {
+        inventories: inventories.iter().map(|&text| text.to_owned()).collect(),
+        ..record(ITEM, &[ITEM, OPAQUE], state)
+    };
+    let apply = |id: u64, record: LocationRecord| {
+        index.apply(ArchiveId(id), &page("1", vec![record]), NOW).unwrap().copies
+    };
+    let suspect = SuspectCopy { label: ITEM.to_owned(), original: ArchiveId(1), copy: ArchiveId(2) };
+    // The feed of the copy may be ahead.
+    assert_eq!(apply(1, versions(State::Original, &["one"])), []);
+    assert_eq!(apply(2, versions(State::Copy, &["one", "two"])), std::slice::from_ref(&suspect));
+    assert_eq!(index.judge_copy(&suspect).unwrap(), CopyVerdict::Unknown);
+    tokio::time::advance(Duration::from_secs(5)).await;
+    index.confirm(ArchiveId(1), Instant::now(), false);
+    assert_eq!(index.judge_copy(&suspect).unwrap(), CopyVerdict::Differs);
+    assert_eq!(apply(1, versions(State::Original, &["one", "two"])), []);
+    assert_eq!(index.judge_copy(&suspect).unwrap(), CopyVerdict::Fits);
+    // Another spelling is another item (1.3), whoever has it.
+    let other = "library.org.br/archive/2026/11.16.08.05.00";
+    for (id, state) in [(1, State::Copy), (3, State::Copy), (3, State::Original)] {
+        assert_eq!(
+            apply(id, LocationRecord { inventories: vec!["x".to_owned()], ..record(other, &[other], state) }),
+            []
+        );
+    }
+    assert!(matches!(reply(&index, 2, &query(ITEM, "")), IndexReply::Answer(_)));
+    // The Original's own report may be what makes a copy a foreign one.
+    assert_eq!(apply(1, versions(State::Original, &["three"])), std::slice::from_ref(&suspect));
+    assert_eq!(index.judge_copy(&suspect).unwrap(), CopyVerdict::Differs);
+    let gone = LocationPage { gone: vec![ITEM.to_owned()], ..page("2", Vec::new()) };
+    index.apply(ArchiveId(2), &gone, NOW).unwrap();
+    assert_eq!(index.judge_copy(&suspect).unwrap(), CopyVerdict::Fits);
+}
+
 #[test]
 fn what_the_index_cannot_hold_is_asked() {
     let (_folder, index) = open();

@@ -21,7 +21,7 @@ use crate::archive::RegistrationStatus;
 use crate::clock::ResolverClock;
 use crate::inclusion::InclusionService;
 use crate::location_index::LocationIndex;
-use crate::location_index::follower::{LocationFollower, MAX_DISPUTED_LABELS, feed_client};
+use crate::location_index::follower::{FeedSuspicion, LocationFollower, MAX_SUSPICIONS, feed_client};
 use crate::location_index::usage::UsageCounter;
 use crate::registry::{Registry, ResolverRegistryError};
 use crate::resolve::{Resolver, ResolverIndex};
@@ -33,6 +33,9 @@ use crate::web::miss_quota::FoundLabels;
 
 /// Interval between metrics updates.
 const METRICS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How often Copies are looked at again whose Original's Archive was not heard from.
+const COPY_RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The role of a resolver token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -199,15 +202,36 @@ impl ResolverSite {
         let Some(ResolverIndex { index, usage }) = self.index.clone() else { return };
         let known = Arc::new(self.registry.clone());
         let (client, clock) = (self.feed_client.clone(), Arc::clone(&self.clock));
-        let (disputed, mut disputes) = mpsc::channel(MAX_DISPUTED_LABELS);
+        let (suspicions, suspected) = mpsc::channel(MAX_SUSPICIONS);
         let follower =
-            LocationFollower::new(index, Arc::clone(&known), client.clone(), Arc::clone(&clock), disputed);
-        let checks = async {
-            while let Some(label) = disputes.recv().await {
-                self.resolver.check_dispute(&label).await;
-            }
-        };
+            LocationFollower::new(index, Arc::clone(&known), client.clone(), Arc::clone(&clock), suspicions);
+        let checks = self.look_into(suspected);
         tokio::join!(follower.run(), usage.run(known, client, clock), checks);
+    }
+
+    /// Looks into what feeds say that cannot all be true.
+    async fn look_into(&self, mut suspected: mpsc::Receiver<FeedSuspicion>) {
+        let (mut batch, mut undecided) = (Vec::new(), Vec::new());
+        loop {
+            let received = suspected.recv_many(&mut batch, MAX_SUSPICIONS);
+            match tokio::time::timeout(COPY_RECHECK_INTERVAL, received).await {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(_) if undecided.is_empty() => continue,
+                Err(_) => {}
+            }
+            for suspicion in batch.drain(..) {
+                match suspicion {
+                    FeedSuspicion::Originals(label) => self.resolver.check_dispute(&label).await,
+                    FeedSuspicion::Copy(copy) if !undecided.contains(&copy) => undecided.push(copy),
+                    FeedSuspicion::Copy(_) => {}
+                }
+            }
+            undecided.truncate(MAX_SUSPICIONS);
+            if !undecided.is_empty() {
+                undecided = self.resolver.check_copies(std::mem::take(&mut undecided)).await;
+            }
+        }
     }
 
     fn update_metrics(&self) {

@@ -1,5 +1,6 @@
-//! Alerts: items whose Original several Archives claim (4.2 step 3). An alert stays open until a
-//! person resolves it. What untrusted parties can add is bounded.
+//! Alerts: items whose Original several Archives claim (4.2 step 3), and Archives with Copies that
+//! are no version of the Original (4.4). An alert stays open until a person resolves it. What
+//! untrusted parties can add is bounded.
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,9 @@ use super::{RegistryStorage, RegistryStorageError};
 
 /// Maximum number of claims per alert.
 pub const MAX_ALERT_CLAIMS: usize = 64;
+
+/// Maximum number of Copies that one alert names.
+pub const MAX_ALERT_COPIES: usize = 16;
 
 /// Maximum number of open alerts, and of resolved ones that are kept (the newest).
 pub const MAX_OPEN_ALERTS: usize = 10_000;
@@ -23,7 +27,7 @@ const ALERT_COLUMNS: &str = "id, item, claims, first_seen, last_seen, times, res
 pub struct AlertRecord {
     /// Its number.
     pub id: u64,
-    /// The item, in all its known forms: `rep … ibip …`.
+    /// The item, in all its known forms: `rep … ibip …`; or what names an alert about Copies.
     pub item: String,
     /// The claims of the Original: one per Archive, its latest.
     pub claims: Vec<AlertClaim>,
@@ -52,6 +56,10 @@ pub struct AlertClaim {
     /// been queried yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<AlertEvidence>,
+    /// The labels of Copies there that are no version of the Original: it does not claim the
+    /// Original then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<String>,
 }
 
 /// The resolution of an alert.
@@ -219,14 +227,24 @@ fn merge_claims(known: &mut Vec<AlertClaim>, more: &[AlertClaim]) {
             timestamp: claim.timestamp.as_deref().map(|time| truncate_text(time).to_owned()),
             seen: claim.seen,
             evidence: claim.evidence.as_ref().map(AlertEvidence::truncated),
+            copies: claim.copies.iter().map(|label| truncate_text(label).to_owned()).collect(),
         };
         match known.iter().position(|earlier| earlier.archive == claim.archive) {
             // Earlier evidence is kept until there is new evidence.
             Some(index) => {
                 let evidence = claim.evidence.or_else(|| known[index].evidence.take());
-                known[index] = AlertClaim { evidence, ..claim };
+                let mut copies = std::mem::take(&mut known[index].copies);
+                let more: Vec<String> =
+                    claim.copies.iter().filter(|label| !copies.contains(label)).cloned().collect();
+                copies.extend(more);
+                copies.truncate(MAX_ALERT_COPIES);
+                known[index] = AlertClaim { evidence, copies, ..claim };
             }
-            None if known.len() < MAX_ALERT_CLAIMS => known.push(claim),
+            None if known.len() < MAX_ALERT_CLAIMS => {
+                let mut claim = claim;
+                claim.copies.truncate(MAX_ALERT_COPIES);
+                known.push(claim);
+            }
             None => {}
         }
     }

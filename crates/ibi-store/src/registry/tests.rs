@@ -36,7 +36,7 @@ fn put(store: &mut RegistryStorage, canonical: &str) -> ArchiveRow {
 
 fn claim(archive: &str, seen: i64) -> AlertClaim {
     let url = Some(format!("http://{archive}/{seen}"));
-    AlertClaim { archive: archive.to_owned(), url, timestamp: None, seen, evidence: None }
+    AlertClaim { archive: archive.to_owned(), url, timestamp: None, seen, evidence: None, copies: Vec::new() }
 }
 
 #[test]
@@ -194,6 +194,23 @@ fn the_frozen_samples_are_read() {
             Some("192.0.2.1")
         );
     }
+}
+
+#[test]
+fn copies_of_an_alert_are_merged_and_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = RegistryStorage::create(&folder.path().join("registry.sqlite"), &settings()).unwrap();
+    let with = |labels: std::ops::Range<u32>| AlertClaim {
+        copies: labels.map(|number| number.to_string()).collect(),
+        ..claim("x", 1)
+    };
+    store.raise_alert("copies y x", &[claim("y", 1), with(0..2)], 1).unwrap();
+    let alert = store.raise_alert("copies y x", &[with(1..4)], 2).unwrap();
+    assert_eq!((alert.times, &alert.claims[1].copies[..]), (2, &["0", "1", "2", "3"].map(String::from)[..]));
+    let alert = store.raise_alert("copies y x", &[with(0..1000)], 3).unwrap();
+    assert_eq!(alert.claims[1].copies.len(), MAX_ALERT_COPIES);
+    let alert = store.raise_alert("copies z x", &[with(0..1000)], 3).unwrap();
+    assert_eq!(alert.claims[0].copies.len(), MAX_ALERT_COPIES);
 }
 
 #[test]

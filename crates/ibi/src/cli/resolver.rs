@@ -138,7 +138,7 @@ pub(crate) struct ResolverArchivesArgs {
     pub(crate) json: bool,
 }
 
-/// List alerts: items whose Original several Archives claim; or resolve one
+/// List alerts: disputed Originals, and copies that differ; or resolve one
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -1,7 +1,7 @@
 //! `ibi resolver alerts`.
 
 use ibi_archive::ownership::LOCAL_OPERATOR;
-use ibi_resolver::api_view::{AlertClaimView, AlertVersionView, AlertView};
+use ibi_resolver::api_view::{AlertClaimView, AlertVersionView, AlertView, SEVERAL_ORIGINALS};
 
 use crate::cli::resolver::ResolverAlertsArgs;
 use crate::commands::resolver::{clock, open};
@@ -65,7 +65,16 @@ pub(crate) fn run(command: &ResolverAlertsArgs) -> Result<CommandOutcome, Comman
             let url = claim.url.as_deref().unwrap_or("-");
             let updated = claim.timestamp.as_deref().unwrap_or("-");
             let (archive, url, updated) = (printable(&claim.archive), printable(url), printable(updated));
-            output.text(format_args!("\t{archive} claims the original at {url}, updated {updated}\n"))?;
+            if shown.kind == SEVERAL_ORIGINALS {
+                output.text(format_args!("\t{archive} claims the original at {url}, updated {updated}\n"))?;
+            } else if claim.copies.is_empty() {
+                output.text(format_args!("\t{archive} has the originals\n"))?;
+            } else {
+                output.text(format_args!("\t{archive} has copies that are no version of them:\n"))?;
+                for label in &claim.copies {
+                    output.text(format_args!("\t\t{}\n", printable(label)))?;
+                }
+            }
             print_evidence(&mut output, claim, shown.prefix.as_deref())?;
         }
         if let Some(end) = &shown.resolved {
