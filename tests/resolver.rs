@@ -12,6 +12,7 @@ mod foreign_copies;
 mod forms;
 mod holders;
 mod hostile;
+mod index_status;
 mod indexed;
 mod language;
 mod life;

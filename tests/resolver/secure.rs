@@ -206,7 +206,7 @@ fn a_certificate_that_does_not_fit_is_told_to_both_operators() {
         let problem = told["problem"].as_str().unwrap();
         assert!(problem.starts_with(words) && problem.contains(next), "{problem}");
         let text = resolver.run("archives", &[]).stdout;
-        assert!(text.contains(&format!("\t{problem}\n")), "{text}");
+        assert!(text.contains(&format!("\t{problem}\t")), "{text}");
         let log = server.log();
         for message in ["not queried: invalid certificate", "included, but not confirmed"] {
             assert!(has_line(&log, message, words) && has_line(&log, message, next), "{message}: {log}");

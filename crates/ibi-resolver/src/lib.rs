@@ -22,6 +22,7 @@ mod evidence;
 pub mod inclusion;
 mod keys;
 pub mod link;
+pub mod live_status;
 pub mod location_index;
 pub mod outcome_view;
 pub mod registry;

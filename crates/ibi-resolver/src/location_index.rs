@@ -7,6 +7,7 @@
 
 mod copies;
 pub mod follower;
+mod index_status;
 mod posting;
 mod records;
 pub mod usage;
@@ -14,7 +15,7 @@ pub mod usage;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use ibi_id::Label;
@@ -31,10 +32,11 @@ use crate::archive::RegisteredArchive;
 use copies::suspect_copies;
 pub use copies::{CopyVerdict, SuspectCopy};
 use ibi_protocol::analysis::{ArchiveId, RoundQuery};
+pub use index_status::{ArchiveIndexStatus, IndexStatus};
 use posting::{LabelPosting, PostingRole, postings};
 use records::{
-    archive_key, clear_items, first_claim, is_plausible, item_key, label_keys, put_item, read_followed,
-    remove_item, write_followed,
+    IndexedSize, archive_key, clear_items, first_claim, is_plausible, item_key, label_keys, put_item,
+    read_followed, remove_item, write_followed,
 };
 
 /// Maximum age of an answer from the index. An Archive that was not heard from for longer is asked.
@@ -72,12 +74,16 @@ struct LocationIndexInner {
 pub struct FollowedArchive {
     /// Until when its feed is complete, in microseconds since the start; 0: not at all.
     complete_until: AtomicU64,
+    /// The same, also if that does not count any more.
+    heard: AtomicU64,
     /// Whether the Archive wants to be asked about everything.
     asks: AtomicBool,
     /// Whether a task follows its feed.
     is_followed: AtomicBool,
     /// Makes that task look at once.
     wake: Notify,
+    /// Why its feed could not be read the last time.
+    error: Mutex<Option<String>>,
 }
 
 /// What is stored of an Archive.
@@ -91,11 +97,32 @@ pub(crate) struct FollowedRecord {
     pub(crate) service: Vec<String>,
     /// The number of its items in the index.
     pub(crate) items: u64,
+    /// The number of their labels in the index.
+    #[serde(default)]
+    pub(crate) labels: u64,
+    /// The bytes of all that in the index.
+    #[serde(default)]
+    pub(crate) bytes: u64,
     /// Whether its feed was read to its end once.
     pub(crate) filled: bool,
     /// Whether its feed had something that the index cannot hold: it is asked about everything.
     #[serde(default)]
     pub(crate) is_unfit: bool,
+}
+
+impl FollowedRecord {
+    fn add(&mut self, size: IndexedSize) {
+        self.items += 1;
+        self.labels += size.labels;
+        self.bytes += size.bytes;
+    }
+
+    fn subtract(&mut self, removed: Option<IndexedSize>) {
+        let Some(IndexedSize { labels, bytes }) = removed else { return };
+        self.items = self.items.saturating_sub(1);
+        self.labels = self.labels.saturating_sub(labels);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
 }
 
 /// The reply of the index in the place of an Archive.
@@ -200,7 +227,7 @@ impl LocationIndex {
                 followed = FollowedRecord { token: followed.token, ..FollowedRecord::default() };
             }
             for path in &page.gone {
-                followed.items -= u64::from(remove_item(batch, id, path)?).min(followed.items);
+                followed.subtract(remove_item(batch, id, path)?);
             }
             for record in &page.records {
                 if followed.items >= MAX_ITEMS_PER_ARCHIVE || !is_plausible(record) {
@@ -208,10 +235,9 @@ impl LocationIndex {
                     continue;
                 }
                 let since = first_claim(batch, id, record)?.unwrap_or(now);
-                let had = remove_item(batch, id, &record.path)?;
-                put_item(batch, id, record, since, &mut disputed)?;
+                followed.subtract(remove_item(batch, id, &record.path)?);
+                followed.add(put_item(batch, id, record, since, &mut disputed)?);
                 copies.extend(suspect_copies(batch, record)?);
-                followed.items += u64::from(!had);
             }
             followed.position.clone_from(&page.next);
             followed.service.clone_from(&page.service);
@@ -226,7 +252,9 @@ impl LocationIndex {
     pub(crate) fn confirm(&self, id: ArchiveId, heard: Instant, asks: bool) {
         let followed = self.followed(id);
         followed.asks.store(asks, Ordering::Release);
-        followed.complete_until.store(self.micros(heard).max(1), Ordering::Release);
+        let heard = self.micros(heard).max(1);
+        followed.complete_until.store(heard, Ordering::Release);
+        followed.heard.store(heard, Ordering::Release);
         followed.is_followed.store(true, Ordering::Release);
     }
 

@@ -26,7 +26,8 @@ pub use site::{ResolverRole, ResolverSite, ResolverSiteOptions, ResolverTokens, 
 
 /// The API paths below `/api/v1`. A server that also hosts an Archive at the same address routes
 /// these to the resolver.
-pub const RESOLVER_API_PATHS: &[&str] = &["/archives", "/alerts", "/registry", "/resolve", "/resolver.json"];
+pub const RESOLVER_API_PATHS: &[&str] =
+    &["/archives", "/alerts", "/index", "/registry", "/resolve", "/resolver.json"];
 
 /// All routes of a resolver.
 pub fn router(site: Arc<ResolverSite>) -> Router {

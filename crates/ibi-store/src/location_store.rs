@@ -160,6 +160,11 @@ impl LocationStore {
         self.table(table).len(&transaction).map_err(|error| self.failed(&error))
     }
 
+    /// The size of the file.
+    pub fn file_bytes(&self) -> u64 {
+        std::fs::metadata(self.folder.join("data.mdb")).map_or(0, |file| file.len())
+    }
+
     /// Makes changes and commits them durably together, or none of them.
     pub fn write<T>(
         &self,

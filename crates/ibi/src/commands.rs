@@ -73,6 +73,7 @@ pub(crate) fn run(command: CliCommand) -> Result<CommandOutcome, CommandError> {
         CliCommand::Resolver(ResolverCommand::Register(command)) => resolver::archives::register(&command),
         CliCommand::Resolver(ResolverCommand::Retire(command)) => resolver::archives::retire(&command),
         CliCommand::Resolver(ResolverCommand::Archives(command)) => resolver::archives::list(&command),
+        CliCommand::Resolver(ResolverCommand::Index(command)) => resolver::index::run(&command),
         CliCommand::Resolver(ResolverCommand::Serve(command)) => resolver::serve::run(&command),
         CliCommand::Resolver(ResolverCommand::Alerts(command)) => resolver::alerts::run(&command),
         CliCommand::Resolver(ResolverCommand::Resolve(command)) => resolver::resolve::run(&command),

@@ -129,11 +129,14 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
             };
             match read {
                 Ok(()) => {
+                    self.index.record_feed_result(id, None);
                     delay = FIRST_FEED_RETRY_DELAY;
                     waits = true;
                 }
                 Err(error) => {
                     self.index.doubt(id);
+                    self.index.record_feed_result(id, Some(&error));
+                    metrics::counter!("ibi_index_feed_failures_total").increment(1);
                     if delay == FIRST_FEED_RETRY_DELAY {
                         tracing::warn!(
                             archive = id.0,

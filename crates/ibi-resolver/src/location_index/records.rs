@@ -72,13 +72,28 @@ pub(super) fn roles(record: &LocationRecord) -> impl Iterator<Item = (&str, Post
     item.chain(aliases).chain(metadata)
 }
 
+/// What an item takes in the index: postings of labels, and the bytes of these and of its record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct IndexedSize {
+    pub(super) labels: u64,
+    pub(super) bytes: u64,
+}
+
+impl IndexedSize {
+    fn add(&mut self, labels: usize, bytes: usize) {
+        self.labels += labels as u64;
+        self.bytes += bytes as u64;
+    }
+}
+
 pub(super) fn put_item(
     batch: &mut LocationBatch<'_>,
     id: ArchiveId,
     record: &LocationRecord,
     since: i64,
     disputed: &mut Vec<String>,
-) -> Result<(), StorageError> {
+) -> Result<IndexedSize, StorageError> {
+    let mut size = IndexedSize::default();
     let (target, contenttype) = record.target_path();
     for (label, role) in roles(record) {
         let Ok(parsed) = Label::parse(label) else { continue };
@@ -89,6 +104,7 @@ pub(super) fn put_item(
         if role == PostingRole::Item && record.state == State::Original && is_claimed {
             disputed.push(label.to_owned());
         }
+        let before = value.len();
         write_posting(
             &mut value,
             &LabelPosting {
@@ -103,10 +119,14 @@ pub(super) fn put_item(
                 target: if role == PostingRole::Item { target.as_bytes() } else { b"" },
             },
         );
+        size.add(1, value.len() - before);
         batch.put(LocationTable::Labels, &key, &value)?;
     }
     let text = serde_json::to_vec(record).unwrap_or_default();
-    batch.put(LocationTable::Items, &item_key(id, &record.path), &text)
+    let key = item_key(id, &record.path);
+    size.add(0, key.len() + text.len());
+    batch.put(LocationTable::Items, &key, &text)?;
+    Ok(size)
 }
 
 /// Since when an Archive claims an item in the state of this record, if it did before.
@@ -121,23 +141,27 @@ pub(super) fn first_claim(
     Ok(own.find(|posting| posting.state == record.state).map(|posting| posting.since))
 }
 
-/// Removes an item; returns whether it was there.
+/// Removes an item; returns what it took, if it was there.
 pub(super) fn remove_item(
     batch: &mut LocationBatch<'_>,
     id: ArchiveId,
     path: &str,
-) -> Result<bool, StorageError> {
+) -> Result<Option<IndexedSize>, StorageError> {
     if !(1..MAX_LABEL_BYTES).contains(&path.len()) {
-        return Ok(false);
+        return Ok(None);
     }
     let key = item_key(id, path);
-    let Some(bytes) = batch.get(LocationTable::Items, &key)? else { return Ok(false) };
+    let Some(bytes) = batch.get(LocationTable::Items, &key)? else { return Ok(None) };
+    let mut size = IndexedSize::default();
+    size.add(0, key.len() + bytes.len());
     if let Ok(record) = serde_json::from_slice::<LocationRecord>(&bytes) {
         for (label, _) in roles(&record) {
             let Ok(parsed) = Label::parse(label) else { continue };
             let (key, _) = label_keys(&parsed);
             let Some(mut value) = batch.get(LocationTable::Labels, &key)? else { continue };
+            let (count, length) = (postings(&value).count(), value.len());
             remove_posting(&mut value, id.0, record.path.as_bytes());
+            size.add(count - postings(&value).count(), length - value.len());
             match value.is_empty() {
                 true => batch.delete(LocationTable::Labels, &key)?,
                 false => batch.put(LocationTable::Labels, &key, &value)?,
@@ -145,7 +169,7 @@ pub(super) fn remove_item(
         }
     }
     batch.delete(LocationTable::Items, &key)?;
-    Ok(true)
+    Ok(Some(size))
 }
 
 /// Removes all items of an Archive.

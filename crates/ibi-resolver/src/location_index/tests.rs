@@ -195,6 +195,44 @@ async fn clause_4_4_a_copy_of_no_version_of_the_original_is_suspect() {
     assert_eq!(index.judge_copy(&suspect).unwrap(), CopyVerdict::Fits);
 }
 
+/// Counts of labels and bytes stay exact through changes and removals.
+#[tokio::test(start_paused = true)]
+async fn the_state_of_the_index_is_told() {
+    let (_folder, index) = open();
+    let archives = [archive(1), archive(2)];
+    let state = || index.status(archives.iter()).unwrap();
+    assert_eq!((state().archives.len(), state().labels, state().archives[0].followed), (2, 0, false));
+    index.set_token(ArchiveId(1), "token").unwrap();
+    let two = vec![
+        record(ITEM, &[ITEM, OPAQUE], State::Original),
+        record("a.br/b/2009/02.16.17.46", &["a.br/b/2009/02.16.17.46"], State::Original),
+    ];
+    index.apply(ArchiveId(1), &page("7-3f1c", two), NOW).unwrap();
+    let told = state().archives[0].clone();
+    assert_eq!((told.items, told.labels, state().labels, told.followed), (2, 5, 5, true));
+    assert_eq!((told.position.as_deref(), told.sequence), (Some("7-3f1c"), Some(7)));
+    assert_eq!((told.current, told.age_seconds, state().archives[1].items), (false, None, 0));
+    assert!(told.bytes > 500 && state().bytes > told.bytes, "{told:?}");
+    // The same again takes the same.
+    index.apply(ArchiveId(1), &page("8", vec![record(ITEM, &[ITEM, OPAQUE], State::Original)]), NOW).unwrap();
+    assert_eq!((state().archives[0].bytes, state().archives[0].labels), (told.bytes, 5));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    index.confirm(ArchiveId(1), Instant::now(), false);
+    tokio::time::advance(Duration::from_millis(1250)).await;
+    assert_eq!((state().archives[0].current, state().archives[0].age_seconds), (true, Some(1.25)));
+    // Its feed fails: the age grows on.
+    index.doubt(ArchiveId(1));
+    index.record_feed_result(ArchiveId(1), Some("it answered 500"));
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let told = state().archives[0].clone();
+    assert_eq!((told.current, told.age_seconds), (false, Some(61.25)));
+    assert_eq!(told.error.as_deref(), Some("it answered 500"));
+    let gone = vec![ITEM.to_owned(), "a.br/b/2009/02.16.17.46".to_owned()];
+    index.apply(ArchiveId(1), &LocationPage { gone, ..page("9", Vec::new()) }, NOW).unwrap();
+    let told = state().archives[0].clone();
+    assert_eq!((told.items, told.labels, told.bytes, state().labels), (0, 0, 0, 0));
+}
+
 #[test]
 fn what_the_index_cannot_hold_is_asked() {
     let (_folder, index) = open();

@@ -39,6 +39,7 @@ pub(super) fn router() -> Router<Arc<ResolverSite>> {
         .route("/alerts", get(alerts))
         .route("/alerts/{id}", get(alert))
         .route("/alerts/{id}/resolve", post(end_alert))
+        .route("/index", get(index_status))
         .route("/registry", get(export).put(import))
         .fallback(|| async { Problem::not_found("no such endpoint; see /api/v1/resolver.json") })
         .method_not_allowed_fallback(|| async {
@@ -180,6 +181,19 @@ async fn end_alert(
     let ended =
         run_on_registry(&site, move |registry| registry.resolve_alert(id, &token, note.trim(), now)).await?;
     ended.map(|alert| axum::Json(AlertView::new(&site.registry, &alert)).into_response()).ok_or_else(no_alert)
+}
+
+/// What the location index knows, and how it follows the Archives.
+async fn index_status(
+    State(site): State<Arc<ResolverSite>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    require_operator(&site, &headers)?;
+    let done = tokio::task::spawn_blocking(move || site.index_status()).await;
+    match done.map_err(|_| Problem::internal())? {
+        Some(status) => Ok(axum::Json(status).into_response()),
+        None => Err(Problem::not_found("this resolver has no location index: its log says why")),
+    }
 }
 
 async fn export(State(site): State<Arc<ResolverSite>>, request: Request) -> Result<Response, Problem> {

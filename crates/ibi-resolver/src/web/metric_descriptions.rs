@@ -8,6 +8,8 @@ pub(super) fn describe_metrics() {
     describe_gauge!("ibi_archives", "Registered Archives, by status.");
     describe_gauge!("ibi_index_labels", "Labels in the location index.");
     describe_gauge!("ibi_index_age_seconds", "Age of the location index, by Archive; NaN: it is queried.");
+    describe_gauge!("ibi_index_feed_lag_seconds", "Time since a feed was complete, by Archive; NaN: never.");
+    describe_counter!("ibi_index_feed_failures_total", "Location feeds that could not be read.");
     describe_counter!("ibi_usage_counts_lost_total", "Redirects from the index that could not be counted.");
     describe_gauge!("ibi_alerts_open", "Open alerts: items whose Original several Archives claim.");
     describe_counter!("ibi_alerts_raised_total", "Alerts raised.");

@@ -1,7 +1,7 @@
 //! A resolver online, and what its responses have in common.
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,13 +16,15 @@ use ibi_http::token_store::TokenFileUpdater;
 use ibi_store::DataFolderLock;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-use crate::archive::RegistrationStatus;
+use crate::archive::{RegisteredArchive, RegistrationStatus};
 use crate::clock::ResolverClock;
 use crate::inclusion::InclusionService;
-use crate::location_index::LocationIndex;
+use crate::live_status::LiveStatus;
 use crate::location_index::follower::{FeedSuspicion, LocationFollower, MAX_SUSPICIONS, feed_client};
 use crate::location_index::usage::UsageCounter;
+use crate::location_index::{IndexStatus, LocationIndex};
 use crate::registry::{Registry, ResolverRegistryError};
 use crate::resolve::{Resolver, ResolverIndex};
 use crate::schemes::SchemeProxies;
@@ -33,6 +35,12 @@ use crate::web::miss_quota::FoundLabels;
 
 /// Interval between metrics updates.
 const METRICS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Interval between two writes of the status for commands; at least this multiple of the time that
+/// one takes, up to the maximum.
+const LIVE_STATUS_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_LIVE_STATUS_INTERVAL: Duration = Duration::from_secs(5);
+const LIVE_STATUS_PAUSE_FACTOR: u32 = 20;
 
 /// How often Copies are looked at again whose Original's Archive was not heard from.
 const COPY_RECHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -81,6 +89,7 @@ pub struct ResolverSite {
     feed_client: HttpClient,
     clock: ResolverClock,
     stopping: AtomicBool,
+    data: PathBuf,
     _lock: DataFolderLock,
 }
 
@@ -174,6 +183,7 @@ impl ResolverSite {
             found: FoundLabels::default(),
             clock,
             stopping: AtomicBool::new(false),
+            data: data.to_owned(),
             _lock: lock,
         })
     }
@@ -193,7 +203,16 @@ impl ResolverSite {
                 tokio::time::sleep(METRICS_INTERVAL).await;
             }
         };
-        tokio::join!(inclusion.run_probes(), figures, Arc::clone(&self).run_index());
+        let live = async {
+            loop {
+                let (site, begun) = (Arc::clone(&self), Instant::now());
+                let _ = tokio::task::spawn_blocking(move || site.write_live_status()).await;
+                // With very many Archives it takes long, and is done less often.
+                let pause = begun.elapsed() * LIVE_STATUS_PAUSE_FACTOR;
+                tokio::time::sleep(pause.clamp(LIVE_STATUS_INTERVAL, MAX_LIVE_STATUS_INTERVAL)).await;
+            }
+        };
+        tokio::join!(inclusion.run_probes(), figures, live, Arc::clone(&self).run_index());
     }
 
     /// Keeps the location index up to date and reports what it answered. Never returns, if there is
@@ -234,6 +253,29 @@ impl ResolverSite {
         }
     }
 
+    /// The state of the location index, if there is one. Reads the index.
+    pub(super) fn index_status(&self) -> Option<IndexStatus> {
+        let archives = self.registry.archives();
+        let index = &self.index.as_ref()?.index;
+        index.status(archives.iter().map(|archive| &**archive)).ok()
+    }
+
+    /// Writes what commands cannot know otherwise.
+    fn write_live_status(&self) {
+        if self.is_stopping() {
+            return;
+        }
+        let archives = self.registry.archives();
+        let breaker = |archive: &RegisteredArchive| {
+            (archive.service.spelling().to_owned(), self.health.breaker(archive.id).as_str().to_owned())
+        };
+        let breakers = archives.iter().map(|archive| breaker(archive)).collect();
+        let live = LiveStatus { written: self.now(), breakers, index: self.index_status() };
+        if let Err(error) = live.write(&self.data) {
+            tracing::debug!(%error, "the status for commands could not be written");
+        }
+    }
+
     fn update_metrics(&self) {
         if let Ok(open) = self.registry.open_alerts() {
             metrics::gauge!("ibi_alerts_open").set(metric_value(open));
@@ -249,6 +291,9 @@ impl ResolverSite {
                 let seconds = age.map_or(f64::NAN, |age| age.as_secs_f64());
                 metrics::gauge!("ibi_index_age_seconds", "archive" => archive.service.to_string())
                     .set(seconds);
+                let lag = index.lag(&index.followed(archive.id)).map_or(f64::NAN, |lag| lag.as_secs_f64());
+                metrics::gauge!("ibi_index_feed_lag_seconds", "archive" => archive.service.to_string())
+                    .set(lag);
             }
         }
         for archive in archives.iter().filter(|archive| archive.standing == RegistrationStatus::OnLine) {
@@ -279,6 +324,7 @@ impl ResolverSite {
 
     /// Sends pending acknowledgments, for at most this long.
     pub async fn close(&self, within: Duration) {
+        LiveStatus::remove(&self.data);
         self.resolver.close(within).await;
     }
 

@@ -19,6 +19,7 @@ pub(crate) enum ResolverCommand {
     Serve(ResolverServeArgs),
     Retire(ResolverRetireArgs),
     Archives(ResolverArchivesArgs),
+    Index(ResolverIndexArgs),
     Alerts(ResolverAlertsArgs),
     Resolve(ResolverResolveArgs),
     Export(ResolverExportArgs),
@@ -123,6 +124,21 @@ pub(crate) struct ResolverRetireArgs {
     /// IBI of the Archive's service
     #[arg(long, value_name = "IBI")]
     pub(crate) service: Label,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what the location index knows of each Archive, and how it follows it
+///
+/// Prints for each Archive, separated by tabs: its service; `current` (the index answers for it),
+/// `followed` (its feed is read) or `asked`; the position in its feed; how many seconds ago the
+/// feed was complete; its labels, items and bytes in the index; and why its feed could not be read.
+/// Then the totals. Seconds and errors are known only while a server runs.
+#[derive(Args)]
+pub(crate) struct ResolverIndexArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,6 +2,7 @@
 
 pub(super) mod alerts;
 pub(super) mod archives;
+pub(super) mod index;
 pub(super) mod registry;
 pub(super) mod resolve;
 pub(super) mod serve;

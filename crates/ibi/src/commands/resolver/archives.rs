@@ -3,6 +3,7 @@
 use ibi_id::Label;
 use ibi_protocol::RegistrationKey;
 use ibi_resolver::api_view::{ContactView, ResolverArchiveView};
+use ibi_resolver::live_status::LiveStatus;
 use ibi_resolver::registry::Registry;
 use ibi_resolver::{RegisteredArchive, ResolverSettings};
 use serde_json::json;
@@ -12,7 +13,7 @@ use crate::cli::resolver::{
 };
 use crate::commands::archive::serve::STANDARD_RESOLVER_SERVICE;
 use crate::commands::minter::shell_quoted;
-use crate::commands::resolver::{clock, open};
+use crate::commands::resolver::{clock, folder, open};
 use crate::exit::{CommandError, CommandOutcome};
 use crate::io::{StdoutWriter, printable, say};
 
@@ -89,7 +90,7 @@ pub(crate) fn register(command: &ResolverRegisterArgs) -> Result<CommandOutcome,
 pub(crate) fn retire(command: &ResolverRetireArgs) -> Result<CommandOutcome, CommandError> {
     let registry = open(&command.data)?;
     let archive = registry.retire(&command.service, clock()())?;
-    print_archives(&registry, std::slice::from_ref(&archive), command.json)?;
+    print_archives(&registry, std::slice::from_ref(&archive), None, command.json)?;
     say(format_args!(
         "retired: items that only this Archive holds are no longer found; `register` reinstates it"
     ));
@@ -99,7 +100,8 @@ pub(crate) fn retire(command: &ResolverRetireArgs) -> Result<CommandOutcome, Com
 pub(crate) fn list(command: &ResolverArchivesArgs) -> Result<CommandOutcome, CommandError> {
     let registry = open(&command.data)?;
     let archives = registry.archives();
-    print_archives(&registry, &archives, command.json)?;
+    let live = LiveStatus::read(&folder(&command.data)?, clock()());
+    print_archives(&registry, &archives, live.as_ref(), command.json)?;
     if archives.is_empty() {
         say(format_args!("no Archives are registered; next: ibi resolver register --service IBI"));
     }
@@ -109,11 +111,15 @@ pub(crate) fn list(command: &ResolverArchivesArgs) -> Result<CommandOutcome, Com
 fn print_archives(
     registry: &Registry,
     archives: &[std::sync::Arc<RegisteredArchive>],
+    live: Option<&LiveStatus>,
     json: bool,
 ) -> Result<(), CommandError> {
     let mut output = StdoutWriter::new();
     for archive in archives {
-        let shown = ResolverArchiveView::new(registry, archive);
+        let mut shown = ResolverArchiveView::new(registry, archive);
+        if let Some(state) = live.and_then(|live| live.breaker(&archive.service)) {
+            shown = shown.with_breaker(state);
+        }
         if json {
             output.json(&shown)?;
         } else {
@@ -132,8 +138,9 @@ fn print_archives(
             let contact_fields = contact_fields.join("\t");
             let problem = printable(shown.problem.as_deref().unwrap_or("-"));
             output.text(format_args!(
-                "{service}\t{standing}\t{}\t{changed}\t{contact_fields}\t{problem}\n",
-                printable(address)
+                "{service}\t{standing}\t{}\t{changed}\t{contact_fields}\t{problem}\t{}\n",
+                printable(address),
+                shown.breaker.unwrap_or("-")
             ))?;
         }
     }
