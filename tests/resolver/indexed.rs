@@ -210,6 +210,18 @@ fn what_was_deposited_just_now_is_found() {
     }
 }
 
+/// Unknown labels cost the Archives nothing while the index is complete, and so have no quota; the
+/// default is 1200 in a minute.
+#[test]
+fn an_unknown_label_costs_nothing_while_all_feeds_are_current() {
+    let stage = IndexedStage::new();
+    for number in 0..1300 {
+        let url = format!("localhost/nobody/2001/02.03.{:02}.{:02}", number / 60 % 24, number % 60);
+        let reply = stage.get(&url, AS_IT_IS);
+        assert_eq!((reply.status, reply.header("ratelimit")), (404, ""), "{number}: {}", reply.text());
+    }
+}
+
 /// The feed and the reports are for resolvers alone.
 #[test]
 fn nobody_else_reads_the_feed() {

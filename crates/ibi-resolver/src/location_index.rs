@@ -325,6 +325,12 @@ impl LocationIndex {
         Ok(found.flatten())
     }
 
+    /// Whether any Archive has anything under this label, in any spelling.
+    pub(crate) fn has_label(&self, label: &Label<impl AsRef<str>>) -> Result<bool, StorageError> {
+        let (key, _) = label_keys(label);
+        Ok(self.0.store.read(LocationTable::Labels, &key, |_| ())?.is_some())
+    }
+
     /// What the index has under the label of a query.
     pub(crate) fn find(&self, query: &RoundQuery) -> Result<IndexedAnswers, StorageError> {
         let (key, folded) = label_keys(&query.label);

@@ -282,6 +282,19 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         Some(url.append(&target))
     }
 
+    /// Whether the index alone can tell that no Archive has the item: every feed is current, the
+    /// label is in none of them, and it was not minted just now (4.3, 4.4).
+    pub fn is_unknown(&self, label: &Label) -> bool {
+        let ResolverInner { ask, known, rosters, index, .. } = &*self.0;
+        let Some(ResolverIndex { index, .. }) = index else { return false };
+        let roster = rosters.of(known.archives(), Some(index), ask.health());
+        roster.is_indexed(index)
+            && !self.is_recent(label)
+            && index.has_label(label).is_ok_and(|has_label| !has_label)
+            // A feed that failed meanwhile may have hidden it.
+            && roster.is_indexed(index)
+    }
+
     /// Waits until all acknowledgments are sent or the timeout expires.
     pub async fn close(&self, within: Duration) {
         self.0.acknowledgments.finish(within).await;

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
 use ibi_http::accept::{PAGE_LANGUAGE_PAIR, PreferredFormat, UiLanguage, join_header_lines, query_value};
 use ibi_http::robots::is_robot;
-use ibi_protocol::analysis::AcceptedLanguages;
+use ibi_protocol::analysis::{AcceptedLanguages, NotFoundReason};
 use ibi_protocol::persistent::append_query;
 use ibi_protocol::{PersistentUrl, PersistentUrlError, Relation, RelationPart};
 
@@ -73,6 +73,13 @@ pub(super) async fn get(State(site): State<Arc<ResolverSite>>, request: Request)
     {
         count(302);
         return redirect_to(&location, to);
+    }
+    // This asks no Archive, so it costs the client none of its quota.
+    if !explain && !fresh && site.resolver.is_unknown(&url.label) {
+        count(404);
+        let outcome = ResolutionOutcome::NotFound(NotFoundReason::Item);
+        let resolution = ResolutionResult { outcome, explanation: None };
+        return answer(headers, request.uri.query(), &resolution, Vec::new());
     }
     let asked = ResolutionRequest {
         robot,
