@@ -5,6 +5,7 @@
 //! index was complete. An answer from the index is used while the Archive was heard from within
 //! [`MAX_INDEX_AGE`]; otherwise the Archive is asked. The index can be deleted: it fills again.
 
+mod claims;
 mod copies;
 pub mod follower;
 mod index_status;
@@ -35,8 +36,8 @@ use ibi_protocol::analysis::{ArchiveId, RoundQuery};
 pub use index_status::{ArchiveIndexStatus, IndexStatus};
 use posting::{LabelPosting, PostingRole, postings};
 use records::{
-    IndexedSize, archive_key, clear_items, first_claim, is_plausible, item_key, label_keys, put_item,
-    read_followed, remove_item, write_followed,
+    RecordWriter, archive_key, clear_items, is_plausible, item_key, label_keys, IndexedSize, read_followed,
+    remove_item, write_followed,
 };
 
 /// Maximum age of an answer from the index. An Archive that was not heard from for longer is asked.
@@ -50,10 +51,6 @@ const MAX_ITEMS_PER_ARCHIVE: u64 = 100_000_000;
 const MIN_SYNC_INTERVAL: Duration = Duration::from_millis(5);
 const SYNC_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Two claims of one Original that are first seen within this time are seen at once: which of them
-/// counts, is decided as without an index. An earlier claim keeps the readers (4.4).
-const FIRST_SIGHT_SECONDS: i64 = 600;
-
 /// The name of the index's folder in the data folder.
 pub const LOCATION_FOLDER_NAME: &str = "locations";
 
@@ -65,6 +62,8 @@ struct LocationIndexInner {
     store: LocationStore,
     started: Instant,
     followed: RwLock<HashMap<ArchiveId, Arc<FollowedArchive>>>,
+    /// All Archives, as they were registered last: who has the prefix of a label (4.4).
+    registered: RwLock<Arc<[Arc<RegisteredArchive>]>>,
     /// When all feeds were last asked at once.
     synced: tokio::sync::Mutex<Option<Instant>>,
 }
@@ -161,6 +160,7 @@ impl LocationIndex {
             store,
             started: Instant::now(),
             followed: RwLock::default(),
+            registered: RwLock::new(Arc::new([])),
             synced: tokio::sync::Mutex::default(),
         })))
     }
@@ -219,7 +219,9 @@ impl LocationIndex {
         page: &LocationPage,
         now: i64,
     ) -> Result<AppliedPage, StorageError> {
-        let (mut disputed, mut copies) = (Vec::new(), Vec::new());
+        let archives = Arc::clone(&self.0.registered.read().unwrap_or_else(PoisonError::into_inner));
+        let mut writer = RecordWriter { id, now, archives: &archives, disputed: Vec::new() };
+        let mut copies = Vec::new();
         let is_unfit = self.0.store.write(|batch| {
             let mut followed = read_followed(batch, id)?;
             if page.restart {
@@ -234,9 +236,9 @@ impl LocationIndex {
                     followed.is_unfit = true;
                     continue;
                 }
-                let since = first_claim(batch, id, record)?.unwrap_or(now);
-                followed.subtract(remove_item(batch, id, &record.path)?);
-                followed.add(put_item(batch, id, record, since, &mut disputed)?);
+                let (removed, size) = writer.put(batch, record)?;
+                followed.subtract(removed);
+                followed.add(size);
                 copies.extend(suspect_copies(batch, record)?);
             }
             followed.position.clone_from(&page.next);
@@ -245,7 +247,12 @@ impl LocationIndex {
             write_followed(batch, id, &followed)?;
             Ok(followed.is_unfit)
         })?;
-        Ok(AppliedPage { disputed, copies, is_unfit })
+        Ok(AppliedPage { disputed: writer.disputed, copies, is_unfit })
+    }
+
+    /// Records which Archives there are.
+    pub(crate) fn set_registered(&self, archives: Arc<[Arc<RegisteredArchive>]>) {
+        *self.0.registered.write().unwrap_or_else(PoisonError::into_inner) = archives;
     }
 
     /// Records until when an Archive's feed is complete.
@@ -304,6 +311,10 @@ impl LocationIndex {
                 if posting.role != PostingRole::Item || posting.spelling != folded.as_bytes() {
                     return None;
                 }
+                // The known holder keeps the readers, also while it is not in the index (4.4).
+                if posting.state == State::Original && posting.is_late {
+                    return None;
+                }
                 count += 1;
                 if posting.state == State::Original {
                     originals += 1;
@@ -334,13 +345,13 @@ impl LocationIndex {
     /// What the index has under the label of a query.
     pub(crate) fn find(&self, query: &RoundQuery) -> Result<IndexedAnswers, StorageError> {
         let (key, folded) = label_keys(&query.label);
-        let mut found = IndexedAnswers { folded, entries: Vec::new() };
+        let mut found = IndexedAnswers { folded, ..IndexedAnswers::default() };
         if let Some(value) = self.0.store.get(LocationTable::Labels, &key)? {
             found.entries.extend(postings(&value).map(|posting| IndexedEntry {
                 archive: ArchiveId(posting.archive),
                 role: posting.role,
                 state: posting.state,
-                since: posting.since,
+                is_late: posting.is_late,
                 is_spelled: posting.spelling == found.folded.as_bytes(),
                 path: String::from_utf8_lossy(posting.path).into_owned(),
             }));
@@ -428,6 +439,8 @@ pub(crate) struct AppliedPage {
 pub(crate) struct IndexedAnswers {
     folded: String,
     entries: Vec<IndexedEntry>,
+    /// Whether the known holder of the Original was retired: the others are believed.
+    is_holder_retired: bool,
 }
 
 #[derive(Debug)]
@@ -435,8 +448,8 @@ struct IndexedEntry {
     archive: ArchiveId,
     role: PostingRole,
     state: State,
-    /// When its Archive began to claim this state, in seconds since the Unix epoch.
-    since: i64,
+    /// Whether another Archive was the known holder of the Original before (4.4).
+    is_late: bool,
     is_spelled: bool,
     path: String,
 }
@@ -444,6 +457,8 @@ struct IndexedEntry {
 impl IndexedAnswers {
     /// Leaves out what Archives have that no longer count: they were retired.
     pub(crate) fn retain_archives(&mut self, counts: impl Fn(ArchiveId) -> bool) {
+        let is_holder = |entry: &IndexedEntry| entry.state == State::Original && !entry.is_late;
+        self.is_holder_retired = self.entries.iter().any(|entry| is_holder(entry) && !counts(entry.archive));
         self.entries.retain(|entry| counts(entry.archive));
     }
 
@@ -455,9 +470,7 @@ impl IndexedAnswers {
     /// Whether another Archive was known as the holder of the Original when this one began to claim
     /// it: the known holder keeps the readers (4.4).
     fn is_late_claim(&self, entry: &IndexedEntry) -> bool {
-        let is_claim = |entry: &&IndexedEntry| entry.state == State::Original;
-        let first = self.entries.iter().filter(is_claim).map(|other| other.since).min();
-        is_claim(&entry) && first.is_some_and(|first| entry.since - first > FIRST_SIGHT_SECONDS)
+        entry.is_late && entry.state == State::Original && !self.is_holder_retired
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn suspect_copies(
         let stored = batch.get(LocationTable::Items, &item_key(ArchiveId(posting.archive), &path))?;
         Ok::<_, StorageError>(stored.and_then(|bytes| serde_json::from_slice::<LocationRecord>(&bytes).ok()))
     };
-    let mut originals = same().filter(|posting| posting.state == State::Original);
+    let mut originals = same().filter(|posting| posting.state == State::Original && !posting.is_late);
     let (Some(original), None) = (originals.next(), originals.next()) else { return Ok(suspects) };
     let mut copies = same().filter(|posting| posting.state == State::Copy).peekable();
     if copies.peek().is_none() {
@@ -98,8 +98,10 @@ impl LocationIndex {
         copy: &IndexedEntry,
     ) -> Result<bool, StorageError> {
         // Other spellings are other items (1.3).
-        let mut originals =
-            found.entries.iter().filter(|entry| entry.is_spelled && entry.state == State::Original);
+        let is_holder = |entry: &&IndexedEntry| {
+            entry.is_spelled && entry.state == State::Original && !entry.is_late
+        };
+        let mut originals = found.entries.iter().filter(is_holder);
         let (Some(original), None) = (originals.next(), originals.next()) else { return Ok(false) };
         let item =
             |entry: &IndexedEntry| ArchiveLookup { index: self, archive: entry.archive }.item(&entry.path);

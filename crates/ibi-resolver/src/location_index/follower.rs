@@ -83,6 +83,7 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         let mut tasks: HashMap<ArchiveId, (FollowTerms, JoinHandle<()>)> = HashMap::new();
         loop {
             let archives = this.known.archives();
+            this.index.set_registered(Arc::clone(&archives));
             let wanted: HashMap<ArchiveId, FollowTerms> =
                 archives.iter().filter_map(|archive| Some((archive.id, this.terms(archive)?))).collect();
             tasks.retain(|id, (terms, task)| {

@@ -24,6 +24,10 @@ pub(super) struct LabelPosting<'a> {
     pub(super) contenttype: ContentType,
     /// When the Archive began to claim this state, in seconds since the Unix epoch.
     pub(super) since: i64,
+    /// Whether another Archive was the known holder of the Original by then (`claims.rs`).
+    pub(super) is_late: bool,
+    /// Whether the Original was handed over by the Archive with the label's own prefix.
+    pub(super) is_granted: bool,
     /// The label as the Archive spells it, folded.
     pub(super) spelling: &'a [u8],
     /// The name of the item in the Archive.
@@ -37,6 +41,8 @@ const POSTING_HEAD_BYTES: usize = 8 + 8 + 1 + 3 * 2;
 
 const IS_OPEN: u8 = 1 << 4;
 const IS_METADATA: u8 = 1 << 5;
+const IS_LATE: u8 = 1 << 6;
+const IS_GRANTED: u8 = 1 << 7;
 
 /// The postings of a value. Stops at what cannot be read.
 pub(super) fn postings(value: &[u8]) -> impl Iterator<Item = LabelPosting<'_>> {
@@ -67,9 +73,19 @@ fn read_posting(value: &[u8]) -> Option<(LabelPosting<'_>, &[u8])> {
         _ => State::Deleted,
     };
     let contenttype = if flags & IS_METADATA != 0 { ContentType::Metadata } else { ContentType::Data };
-    let is_open = flags & IS_OPEN != 0;
-    let (archive, since) = (number(0)?, number(8)?.cast_signed());
-    let posting = LabelPosting { archive, role, state, is_open, contenttype, since, spelling, path, target };
+    let posting = LabelPosting {
+        archive: number(0)?,
+        role,
+        state,
+        is_open: flags & IS_OPEN != 0,
+        contenttype,
+        since: number(8)?.cast_signed(),
+        is_late: flags & IS_LATE != 0,
+        is_granted: flags & IS_GRANTED != 0,
+        spelling,
+        path,
+        target,
+    };
     Some((posting, rest))
 }
 
@@ -85,11 +101,14 @@ pub(super) fn write_posting(value: &mut Vec<u8>, posting: &LabelPosting<'_>) {
         State::Copy => 1,
         State::Deleted => 2,
     };
-    let open = if posting.is_open { IS_OPEN } else { 0 };
-    let kind = if posting.contenttype == ContentType::Metadata { IS_METADATA } else { 0 };
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    let flags = flag(posting.is_open, IS_OPEN)
+        | flag(posting.contenttype == ContentType::Metadata, IS_METADATA)
+        | flag(posting.is_late, IS_LATE)
+        | flag(posting.is_granted, IS_GRANTED);
     value.extend(posting.archive.to_le_bytes());
     value.extend(posting.since.to_le_bytes());
-    value.push(role | state << 2 | open | kind);
+    value.push(role | state << 2 | flags);
     let texts = [posting.spelling, posting.path, posting.target];
     for text in texts {
         // Labels and paths are far shorter (`records::is_plausible`); a longer target is cut off,
@@ -134,6 +153,8 @@ mod tests {
                     is_open: *is_open,
                     contenttype: if *is_data { ContentType::Data } else { ContentType::Metadata },
                     since: *since,
+                    is_late: since % 2 == 0,
+                    is_granted: since % 3 == 0,
                     spelling: text,
                     path: text,
                     target: &text[..text.len() / 2],

@@ -1,6 +1,8 @@
 //! Writing records of feeds to the tables of the index, and the keys of those tables
 //! (`docs/formats/location-index.md`).
 
+use std::sync::Arc;
+
 use ibi_id::{Form, Label};
 use ibi_protocol::State;
 use ibi_protocol::analysis::ArchiveId;
@@ -8,7 +10,9 @@ use ibi_protocol::location::LocationRecord;
 use ibi_store::{LocationBatch, LocationTable, StorageError};
 
 use super::FollowedRecord;
+use super::claims::{ClaimTerms, PriorClaim, after_copy, has_prefix_of, is_original};
 use super::posting::{LabelPosting, PostingRole, postings, remove_posting, write_posting};
+use crate::archive::RegisteredArchive;
 
 /// Limits of one record. An Archive with a longer one is asked about everything.
 const MAX_RECORD_LABELS: usize = 1100;
@@ -86,59 +90,97 @@ impl IndexedSize {
     }
 }
 
-pub(super) fn put_item(
-    batch: &mut LocationBatch<'_>,
-    id: ArchiveId,
-    record: &LocationRecord,
-    since: i64,
-    disputed: &mut Vec<String>,
-) -> Result<IndexedSize, StorageError> {
-    let mut size = IndexedSize::default();
-    let (target, contenttype) = record.target_path();
-    for (label, role) in roles(record) {
-        let Ok(parsed) = Label::parse(label) else { continue };
-        let (key, folded) = label_keys(&parsed);
-        let mut value = batch.get(LocationTable::Labels, &key)?.unwrap_or_default();
-        let others = || postings(&value).filter(|posting| posting.archive != id.0);
-        let is_claimed = others().any(|posting| posting.state == State::Original);
-        if role == PostingRole::Item && record.state == State::Original && is_claimed {
-            disputed.push(label.to_owned());
-        }
-        let before = value.len();
-        write_posting(
-            &mut value,
-            &LabelPosting {
-                archive: id.0,
-                role,
-                state: record.state,
-                is_open: !record.ask && record.state != State::Deleted,
-                contenttype,
-                since,
-                spelling: folded.as_bytes(),
-                path: record.path.as_bytes(),
-                target: if role == PostingRole::Item { target.as_bytes() } else { b"" },
-            },
-        );
-        size.add(1, value.len() - before);
-        batch.put(LocationTable::Labels, &key, &value)?;
-    }
-    let text = serde_json::to_vec(record).unwrap_or_default();
-    let key = item_key(id, &record.path);
-    size.add(0, key.len() + text.len());
-    batch.put(LocationTable::Items, &key, &text)?;
-    Ok(size)
+/// Writes the records of one Archive.
+pub(super) struct RecordWriter<'a> {
+    pub(super) id: ArchiveId,
+    pub(super) now: i64,
+    /// All Archives, for the prefixes of their services.
+    pub(super) archives: &'a [Arc<RegisteredArchive>],
+    /// Labels of items that two Archives claim as Originals.
+    pub(super) disputed: Vec<String>,
 }
 
-/// Since when an Archive claims an item in the state of this record, if it did before.
-pub(super) fn first_claim(
-    batch: &LocationBatch<'_>,
-    id: ArchiveId,
-    record: &LocationRecord,
-) -> Result<Option<i64>, StorageError> {
-    let Some(Ok(label)) = record.labels.first().map(|label| Label::parse(label)) else { return Ok(None) };
-    let value = batch.get(LocationTable::Labels, &label_keys(&label).0)?.unwrap_or_default();
-    let mut own = postings(&value).filter(|posting| posting.archive == id.0);
-    Ok(own.find(|posting| posting.state == record.state).map(|posting| posting.since))
+impl RecordWriter<'_> {
+    /// Writes a record in the place of the one with the same path; returns what that one took, and
+    /// what this one takes.
+    pub(super) fn put(
+        &mut self,
+        batch: &mut LocationBatch<'_>,
+        record: &LocationRecord,
+    ) -> Result<(Option<IndexedSize>, IndexedSize), StorageError> {
+        let mut size = IndexedSize::default();
+        let mut labels = Vec::new();
+        for (label, role) in roles(record) {
+            let Ok(parsed) = Label::parse(label) else { continue };
+            let (key, folded) = label_keys(&parsed);
+            let value = batch.get(LocationTable::Labels, &key)?.unwrap_or_default();
+            let prior = PriorClaim::find(postings(&value), self.id.0, record.state);
+            labels.push((label, parsed, role, key, folded, prior));
+        }
+        let removed = remove_item(batch, self.id, &record.path)?;
+        let (target, contenttype) = record.target_path();
+        for (label, parsed, role, key, folded, prior) in labels {
+            let mut value = batch.get(LocationTable::Labels, &key)?.unwrap_or_default();
+            let is_claimed =
+                postings(&value).any(|posting| posting.archive != self.id.0 && is_original(&posting));
+            if role == PostingRole::Item && record.state == State::Original && is_claimed {
+                self.disputed.push(label.to_owned());
+            }
+            let is_owner = |archive: u64| self.is_owner(archive, &parsed);
+            let others = || postings(&value).filter(|posting| posting.archive != self.id.0);
+            let terms = ClaimTerms::new(self.id.0, record.state, prior.as_ref(), others, &is_owner, self.now);
+            if role == PostingRole::Item && record.state == State::Copy && is_claimed {
+                let lets_go = prior.is_some_and(|prior| prior.lets_go(record.state));
+                value = self.after_copy(&value, lets_go, is_owner(self.id.0));
+            }
+            let before = value.len();
+            write_posting(
+                &mut value,
+                &LabelPosting {
+                    archive: self.id.0,
+                    role,
+                    state: record.state,
+                    is_open: !record.ask && record.state != State::Deleted,
+                    contenttype,
+                    since: terms.since,
+                    is_late: terms.is_late,
+                    is_granted: terms.is_granted,
+                    spelling: folded.as_bytes(),
+                    path: record.path.as_bytes(),
+                    target: if role == PostingRole::Item { target.as_bytes() } else { b"" },
+                },
+            );
+            size.add(1, value.len() - before);
+            batch.put(LocationTable::Labels, &key, &value)?;
+        }
+        let text = serde_json::to_vec(record).unwrap_or_default();
+        let key = item_key(self.id, &record.path);
+        size.add(0, key.len() + text.len());
+        batch.put(LocationTable::Items, &key, &text)?;
+        Ok((removed, size))
+    }
+
+    /// Whether an Archive's service has the prefix of a label.
+    fn is_owner(&self, archive: u64, label: &Label<impl AsRef<str>>) -> bool {
+        let archive = self.archives.iter().find(|other| other.id.0 == archive);
+        archive.is_some_and(|archive| has_prefix_of(label, &archive.service))
+    }
+
+    /// The postings of a label once this Archive says that it has a Copy.
+    fn after_copy(&self, value: &[u8], lets_go: bool, is_owner: bool) -> Vec<u8> {
+        let is_claim = |posting: &LabelPosting<'_>| is_original(posting) && posting.archive != self.id.0;
+        let is_only = postings(value).filter(is_claim).count() == 1;
+        let mut changed = Vec::with_capacity(value.len());
+        for mut posting in postings(value) {
+            if is_claim(&posting) {
+                let terms = after_copy(&posting, is_only, lets_go, is_owner, self.now);
+                (posting.since, posting.is_late) = (terms.since, terms.is_late);
+                posting.is_granted = terms.is_granted;
+            }
+            write_posting(&mut changed, &posting);
+        }
+        changed
+    }
 }
 
 /// Removes an item; returns what it took, if it was there.

@@ -1,3 +1,5 @@
+mod claims;
+
 use ibi_protocol::Verbs;
 use ibi_protocol::location::LocationTarget;
 
