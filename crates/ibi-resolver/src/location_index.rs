@@ -220,7 +220,7 @@ impl LocationIndex {
         now: i64,
     ) -> Result<AppliedPage, StorageError> {
         let archives = Arc::clone(&self.0.registered.read().unwrap_or_else(PoisonError::into_inner));
-        let mut writer = RecordWriter { id, now, archives: &archives, disputed: Vec::new() };
+        let mut writer = RecordWriter { id, now, archives: &archives, disputed: Vec::new(), is_unfit: false };
         let mut copies = Vec::new();
         let is_unfit = self.0.store.write(|batch| {
             let mut followed = read_followed(batch, id)?;
@@ -241,6 +241,7 @@ impl LocationIndex {
                 followed.add(size);
                 copies.extend(suspect_copies(batch, record)?);
             }
+            followed.is_unfit |= writer.is_unfit;
             followed.position.clone_from(&page.next);
             followed.service.clone_from(&page.service);
             followed.filled |= !page.more;

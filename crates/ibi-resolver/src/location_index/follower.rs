@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use ibi_http::outgoing::HttpClient;
+use ibi_id::Label;
 use ibi_protocol::analysis::ArchiveId;
 use ibi_protocol::location::LocationPage;
 use tokio::sync::mpsc;
@@ -29,6 +30,17 @@ const MAX_PAGE_BYTES: usize = 32 << 20;
 
 /// Journal lines per page.
 const PAGE_CHANGES: u32 = 1000;
+
+/// Maximum number of texts in a page, names of members included. Short ones take far more memory
+/// than bytes.
+const MAX_PAGE_TEXTS: usize = 1 << 20;
+
+/// Maximum length of a position, and number of labels of a service.
+const MAX_POSITION_BYTES: usize = 100;
+const MAX_SERVICE_LABELS: usize = 8;
+
+/// Minimum time between two pages of an Archive that does not wait for changes, or has always more.
+const MIN_PAGE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// First and maximum delay before a feed that failed is asked again.
 const FIRST_FEED_RETRY_DELAY: Duration = Duration::from_millis(500);
@@ -63,6 +75,16 @@ pub struct LocationFollower<R> {
 struct FollowTerms {
     base: String,
     token: String,
+    service: Label,
+}
+
+/// What a page means for the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PageProgress {
+    /// There was something new.
+    New,
+    /// Nothing was new.
+    Idle,
 }
 
 impl<R: ArchiveDirectory> LocationFollower<R> {
@@ -110,7 +132,7 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         }
         let token = self.index.followed_record(archive.id).ok()?.token;
         let base = archive.url("").filter(|_| !token.is_empty())?;
-        Some(FollowTerms { base, token })
+        Some(FollowTerms { base, token, service: archive.service.clone() })
     }
 
     /// Follows one Archive until it is aborted.
@@ -120,6 +142,7 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         let mut waits = false;
         let followed = self.index.followed(id);
         loop {
+            let begun = Instant::now();
             let read = tokio::select! {
                 biased;
                 () = followed.wake.notified(), if waits => {
@@ -129,10 +152,16 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
                 read = self.read_page(id, &terms, waits) => read,
             };
             match read {
-                Ok(()) => {
+                Ok(progress) => {
                     self.index.record_feed_result(id, None);
                     delay = FIRST_FEED_RETRY_DELAY;
+                    let pause = if waits { pause_after(progress, begun.elapsed()) } else { Duration::ZERO };
                     waits = true;
+                    // Whoever wants to know what is true now ends the pause.
+                    let woken = tokio::time::timeout(pause, followed.wake.notified());
+                    if !pause.is_zero() && woken.await.is_ok() {
+                        waits = false;
+                    }
                 }
                 Err(error) => {
                     self.index.doubt(id);
@@ -154,7 +183,12 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
     }
 
     /// Reads one page into the index.
-    async fn read_page(&self, id: ArchiveId, terms: &FollowTerms, waits: bool) -> Result<(), String> {
+    async fn read_page(
+        &self,
+        id: ArchiveId,
+        terms: &FollowTerms,
+        waits: bool,
+    ) -> Result<PageProgress, String> {
         let index = self.index.clone();
         let stored = tokio::task::spawn_blocking(move || index.followed_record(id));
         let stored = stored.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
@@ -171,8 +205,8 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         if status != StatusCode::OK {
             return Err(format!("it answered {status}"));
         }
-        let page: LocationPage =
-            serde_json::from_slice(&body).map_err(|error| format!("its feed cannot be read: {error}"))?;
+        let page =
+            parse_page(&body, &terms.service).map_err(|why| format!("its feed cannot be read: {why}"))?;
         drop(body);
         let is_new = page.next != after || page.restart || !page.records.is_empty() || !page.gone.is_empty();
         let (more, asks, waited) = (page.more, page.ask, page.waited);
@@ -199,11 +233,83 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
             let waited = Duration::from_millis(waited).min(asked.elapsed());
             self.index.confirm(id, asked + waited, asks || is_unfit);
         }
-        Ok(())
+        Ok(if is_new { PageProgress::New } else { PageProgress::Idle })
     }
+}
+
+/// Parses a page and checks that it is of this Archive and within bounds.
+fn parse_page(body: &[u8], service: &Label) -> Result<LocationPage, String> {
+    // Counted before anything is allocated: each text has two quotes.
+    let quotes = body.iter().filter(|byte| **byte == b'"').count();
+    if quotes > 2 * MAX_PAGE_TEXTS {
+        return Err(format!("it has more than {MAX_PAGE_TEXTS} texts"));
+    }
+    let page: LocationPage = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let is_position = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if !(1..=MAX_POSITION_BYTES).contains(&page.next.len()) || !page.next.bytes().all(is_position) {
+        return Err("its position is none".to_owned());
+    }
+    let is_own = |label: &String| Label::parse(label).is_ok_and(|label| label.into_owned() == *service);
+    if page.service.len() > MAX_SERVICE_LABELS || !page.service.iter().any(is_own) {
+        return Err("it is the feed of another Archive".to_owned());
+    }
+    Ok(page)
+}
+
+/// How long to wait after a page that was asked to wait for changes. An honest Archive answers at
+/// once only if there are some.
+fn pause_after(progress: PageProgress, took: Duration) -> Duration {
+    let least = match progress {
+        PageProgress::New => MIN_PAGE_INTERVAL,
+        PageProgress::Idle => FEED_WAIT,
+    };
+    least.saturating_sub(took)
 }
 
 /// The client for feeds and reports.
 pub fn feed_client(allow_private: bool) -> Result<HttpClient, ibi_http::outgoing::HttpClientError> {
     HttpClient::with_guard(FEED_WAIT + FEED_TIMEOUT, allow_private)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICE: &str = "library.org.br/archive/2026/11.16.08.00";
+
+    fn page(service: &str, next: &str, members: &str) -> String {
+        format!(r#"{{"service":["{service}"],"next":"{next}","more":false,{members}"records":[]}}"#)
+    }
+
+    fn parse(text: &str) -> Result<LocationPage, String> {
+        parse_page(text.as_bytes(), &SERVICE.parse().unwrap())
+    }
+
+    #[test]
+    fn a_page_is_of_the_archive_and_within_bounds() {
+        assert!(parse(&page(SERVICE, "7-3f1c0d5e9a2b4c68", "")).is_ok());
+        assert!(parse(&page("LIBRARY.org.br/archive/2026/11.16.08.00", "0", "")).is_ok(), "any spelling");
+        assert!(parse(&page("other.org.br/archive/2026/11.16.08.00", "7-3f", "")).is_err());
+        for next in ["", "0 HTTP/1.1", "0&limit=1", "0#", "0\\r\\n", &"9".repeat(101)] {
+            assert!(parse(&page(SERVICE, next, "")).is_err(), "{next}");
+        }
+        let services = format!("{SERVICE}\",\"").repeat(9) + SERVICE;
+        assert!(parse(&page(&services, "0", "")).is_err());
+    }
+
+    #[test]
+    fn texts_are_counted_before_they_are_read() {
+        let gone = |count: usize| format!("\"gone\":[{}\"\"],", "\"\",".repeat(count));
+        assert!(parse(&page(SERVICE, "0", &gone(1000))).is_ok());
+        let refused = parse(&page(SERVICE, "0", &gone(MAX_PAGE_TEXTS))).unwrap_err();
+        assert!(refused.contains("texts"), "{refused}");
+    }
+
+    #[test]
+    fn an_archive_that_does_not_wait_is_not_asked_at_once() {
+        assert_eq!(pause_after(PageProgress::Idle, FEED_WAIT), Duration::ZERO);
+        assert_eq!(pause_after(PageProgress::Idle, Duration::ZERO), FEED_WAIT);
+        assert_eq!(pause_after(PageProgress::New, Duration::ZERO), MIN_PAGE_INTERVAL);
+        assert_eq!(pause_after(PageProgress::New, Duration::from_secs(2)), Duration::ZERO);
+    }
 }

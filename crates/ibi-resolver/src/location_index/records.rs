@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ibi_id::{Form, Label};
 use ibi_protocol::State;
 use ibi_protocol::analysis::ArchiveId;
-use ibi_protocol::location::LocationRecord;
+use ibi_protocol::location::{LocationRecord, MAX_LOCATION_FILES};
 use ibi_store::{LocationBatch, LocationTable, StorageError};
 
 use super::FollowedRecord;
@@ -17,6 +17,15 @@ use crate::archive::RegisteredArchive;
 /// Limits of one record. An Archive with a longer one is asked about everything.
 const MAX_RECORD_LABELS: usize = 1100;
 const MAX_LABEL_BYTES: usize = 400;
+const MAX_LINKED_LABELS: usize = 1100;
+const MAX_TARGET_BYTES: usize = 8 << 10;
+const MAX_INVENTORIES: usize = 64;
+/// For times and digests.
+const MAX_WORD_BYTES: usize = 128;
+
+/// Maximum number of items of one Archive under one label: a few were imported under one canonical
+/// spelling (1.3). Each costs everybody who asks for the label.
+const MAX_ITEMS_PER_LABEL: usize = 64;
 
 /// The key of a label (its canonical spelling) and its own spelling, both folded (1.3).
 pub(super) fn label_keys(label: &Label<impl AsRef<str>>) -> (Vec<u8>, String) {
@@ -59,13 +68,24 @@ pub(super) fn write_followed(
 /// Whether a record fits the index.
 pub(super) fn is_plausible(record: &LocationRecord) -> bool {
     let labels = || record.labels.iter().chain(&record.metadata).chain(&record.aliases);
-    let is_path = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+    let linked = || record.next_edition.iter().chain(record.translations.iter().flat_map(|one| &one.labels));
+    let is_path =
+        |text: &str| text.len() <= MAX_TARGET_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_word = |text: &String| text.len() <= MAX_WORD_BYTES;
     !record.labels.is_empty()
         && labels().count() <= MAX_RECORD_LABELS
         && labels().all(|label| label.len() < MAX_LABEL_BYTES && Label::parse(label).is_ok())
+        && record.translations.len() <= MAX_LINKED_LABELS
+        && linked().count() <= MAX_LINKED_LABELS
+        && linked().all(|label| label.len() < MAX_LABEL_BYTES)
         && (1..MAX_LABEL_BYTES).contains(&record.path.len())
         && is_path(&record.target_path().0)
+        && record.files.as_ref().is_none_or(|files| files.len() <= MAX_LOCATION_FILES)
         && record.files.iter().flatten().all(|name| is_path(name))
+        && record.inventories.len() <= MAX_INVENTORIES
+        && record.inventories.iter().chain(&record.metadata_time).all(is_word)
+        && is_word(&record.data_time)
+        && record.metadata_languages.len() <= MAX_LINKED_LABELS
 }
 
 /// Each label of a record with its role.
@@ -98,6 +118,8 @@ pub(super) struct RecordWriter<'a> {
     pub(super) archives: &'a [Arc<RegisteredArchive>],
     /// Labels of items that two Archives claim as Originals.
     pub(super) disputed: Vec<String>,
+    /// Whether there was something that the index cannot hold.
+    pub(super) is_unfit: bool,
 }
 
 impl RecordWriter<'_> {
@@ -121,6 +143,11 @@ impl RecordWriter<'_> {
         let (target, contenttype) = record.target_path();
         for (label, parsed, role, key, folded, prior) in labels {
             let mut value = batch.get(LocationTable::Labels, &key)?.unwrap_or_default();
+            if postings(&value).filter(|posting| posting.archive == self.id.0).count() >= MAX_ITEMS_PER_LABEL
+            {
+                self.is_unfit = true;
+                continue;
+            }
             let is_claimed =
                 postings(&value).any(|posting| posting.archive != self.id.0 && is_original(&posting));
             if role == PostingRole::Item && record.state == State::Original && is_claimed {

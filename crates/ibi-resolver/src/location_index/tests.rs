@@ -1,4 +1,5 @@
 mod claims;
+mod hostile_pages;
 
 use ibi_protocol::Verbs;
 use ibi_protocol::location::LocationTarget;
