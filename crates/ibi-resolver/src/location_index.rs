@@ -288,7 +288,10 @@ impl LocationIndex {
         let begun = Instant::now();
         let followed: Vec<Arc<FollowedArchive>> = {
             let followed = self.0.followed.read().unwrap_or_else(PoisonError::into_inner);
-            let is_followed = |archive: &&Arc<FollowedArchive>| archive.is_followed.load(Ordering::Acquire);
+            // One that is silent already is asked anyway: nobody waits for its feed.
+            let is_followed = |archive: &&Arc<FollowedArchive>| {
+                archive.is_followed.load(Ordering::Acquire) && self.age(archive).is_some()
+            };
             followed.values().filter(is_followed).cloned().collect()
         };
         followed.iter().for_each(|archive| archive.wake.notify_one());

@@ -54,3 +54,18 @@ fn a_record_is_bounded_in_every_member() {
     let (_folder, index) = open();
     assert!(!index.apply(ArchiveId(1), &page("1", vec![plain()]), NOW).unwrap().is_unfit);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_feed_that_is_silent_already() {
+    let (_folder, index) = open();
+    index.confirm(ArchiveId(1), Instant::now(), false);
+    tokio::time::advance(MAX_INDEX_AGE + Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    index.sync().await;
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    index.confirm(ArchiveId(1), Instant::now(), false);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    index.sync().await;
+    assert!(begun.elapsed() >= SYNC_TIMEOUT, "it may still answer");
+}
