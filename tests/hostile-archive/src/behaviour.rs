@@ -3,6 +3,7 @@
 use std::io;
 use std::net::TcpStream;
 
+use crate::feed::FeedRequest;
 use crate::identity::HostileIdentity;
 use crate::question::ArchiveQuestion;
 
@@ -33,6 +34,8 @@ pub enum BehaviourEffect {
     Reserved,
     /// Any of these, now this and now that, or what clause 4.3 has for chains and spellings.
     Varies,
+    /// Its feed claims things, and its answers do not: what is asked afresh is as before.
+    Feed,
 }
 
 impl BehaviourEffect {
@@ -45,6 +48,7 @@ impl BehaviourEffect {
             BehaviourEffect::Deleted => "deleted",
             BehaviourEffect::Reserved => "reserved",
             BehaviourEffect::Varies => "varies",
+            BehaviourEffect::Feed => "feed",
         }
     }
 }
@@ -70,8 +74,24 @@ pub enum HostileAct {
     Acknowledges(fn(&ArchiveQuestion<'_>, &mut TcpStream) -> io::Result<()>),
     /// Does this with requests that are not the standard's, such as for evidence.
     Accounts(fn(&ArchiveQuestion<'_>, &mut TcpStream) -> io::Result<()>),
+    /// Gives a follow token when it comes online, answers requests of its feed with these bytes,
+    /// and questions in this way.
+    Feeds(FeedAnswers, fn(&FeedRequest<'_>) -> Vec<u8>),
+    /// The same, and does this with the connection after a request of its feed.
+    FeedDrives(FeedAnswers, fn(&FeedRequest<'_>, &mut TcpStream) -> io::Result<()>),
     /// Comes online in this way: what the resolver answered.
     Announces(fn(&HostileIdentity) -> io::Result<String>),
     /// Comes online, and then does this again and again.
     Repeats(fn(&HostileIdentity, u64)),
+}
+
+/// How an Archive with a feed answers questions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum FeedAnswers {
+    /// It holds nothing.
+    Empty,
+    /// It has the Original of everything.
+    Originals,
+    /// It closes the connection.
+    None,
 }

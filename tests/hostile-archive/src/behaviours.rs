@@ -3,6 +3,11 @@
 mod bodies;
 mod claims;
 mod compression;
+mod feed_bodies;
+mod feed_claims;
+mod feed_paths;
+mod feed_sequences;
+mod feed_wire;
 mod framing;
 mod heads;
 mod inclusion;
@@ -23,6 +28,11 @@ pub fn all() -> impl Iterator<Item = &'static HostileBehaviour> {
         compression::COMPRESSION,
         silence::SILENCE,
         inclusion::INCLUSION,
+        feed_sequences::FEED_SEQUENCES,
+        feed_bodies::FEED_BODIES,
+        feed_claims::FEED_CLAIMS,
+        feed_paths::FEED_PATHS,
+        feed_wire::FEED_WIRE,
     ]
     .into_iter()
     .flatten()

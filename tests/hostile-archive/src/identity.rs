@@ -13,6 +13,8 @@ pub struct HostileIdentity {
     pub victim_service: String,
     /// An item of the honest Archive.
     pub victim_label: String,
+    /// Labels that readers ask for, separated by commas: a feed claims them.
+    pub labels: String,
 }
 
 impl HostileIdentity {
@@ -27,6 +29,7 @@ impl HostileIdentity {
             victim: "192.0.2.1".to_owned(),
             victim_service: "victim.test/archive/2020/01.01.00.00".to_owned(),
             victim_label: "victim.test/archive/2020/01.01.00.01".to_owned(),
+            labels: String::new(),
         };
         let mut rest = arguments.iter();
         while let Some(name) = rest.next() {
@@ -40,6 +43,7 @@ impl HostileIdentity {
                 "--victim" => &mut identity.victim,
                 "--victim-service" => &mut identity.victim_service,
                 "--victim-label" => &mut identity.victim_label,
+                "--labels" => &mut identity.labels,
                 other => return Err(format!("`{other}` is no option")),
             };
             place.clone_from(rest.next().ok_or_else(|| format!("{name} has no value"))?);
@@ -61,6 +65,12 @@ impl HostileIdentity {
     /// The host of its address, without the port.
     pub fn host(&self) -> &str {
         self.address.rsplit_once(':').map_or(&self.address, |(host, _)| host)
+    }
+
+    /// The labels that its feed claims.
+    pub fn claimed_labels(&self) -> Vec<&str> {
+        let labels = if self.labels.is_empty() { &self.victim_label } else { &self.labels };
+        labels.split(',').collect()
     }
 
     /// A label of its own, under the prefix of its service: one for each number.

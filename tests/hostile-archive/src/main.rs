@@ -4,13 +4,14 @@
 //!     hostile-archive --list
 //!     hostile-archive --behaviour NAME --listen HOST:PORT --service IBI --key KEY \
 //!         --resolver HOST:PORT [--resolver-service IBI] [--victim HOST:PORT] \
-//!         [--victim-service IBI] [--victim-label IBI]
+//!         [--victim-service IBI] [--victim-label IBI] [--labels IBI,IBI…]
 //!
 //! It prints what the resolver answered to its inclusion, works until its standard input ends, and
 //! then prints how often it misbehaved.
 
 mod behaviour;
 mod behaviours;
+mod feed;
 mod identity;
 mod question;
 mod serve;
@@ -58,6 +59,7 @@ fn play(arguments: &[String]) -> Result<(), String> {
             server.misbehaved.fetch_add(1, Ordering::SeqCst);
             announce(&server.identity)
         }
+        HostileAct::Feeds(..) | HostileAct::FeedDrives(..) => wire::announce_feed(&server.identity),
         _ => wire::announce(&server.identity, "inclusionRequest"),
     };
     // Before it is told: whoever reads it may have the resolver ask at once.

@@ -12,6 +12,8 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// A request of the resolver.
 pub struct ArchiveQuestion<'a> {
     pub me: &'a HostileIdentity,
+    /// Path and query.
+    pub target: String,
     pub subject: String,
     pub label: String,
     verbs: Vec<String>,
@@ -43,6 +45,7 @@ impl<'a> ArchiveQuestion<'a> {
         };
         Ok(Some(Self {
             me,
+            target: target.to_owned(),
             subject: value("servicesubject"),
             label: value("parsedibiurl.ibi"),
             verbs: value("parsedibiurl.verblist").split_whitespace().map(str::to_owned).collect(),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::behaviour::{HostileAct, HostileBehaviour};
+use crate::behaviour::{FeedAnswers, HostileAct, HostileBehaviour};
+use crate::feed::FeedRequest;
 use crate::identity::HostileIdentity;
 use crate::question::ArchiveQuestion;
 use crate::wire::{framed, good};
@@ -19,6 +20,7 @@ pub struct HostileServer {
     /// How often it misbehaved.
     pub misbehaved: AtomicU64,
     questions: AtomicU64,
+    feed_requests: AtomicU64,
 }
 
 /// What becomes of a connection.
@@ -35,6 +37,7 @@ impl HostileServer {
             announced: AtomicBool::new(false),
             misbehaved: AtomicU64::new(0),
             questions: AtomicU64::new(0),
+            feed_requests: AtomicU64::new(0),
         }
     }
 
@@ -86,6 +89,9 @@ impl HostileServer {
     fn answer(&self, question: &ArchiveQuestion<'_>, stream: &mut TcpStream) -> io::Result<AfterAnswer> {
         let act = &self.behaviour.act;
         let misbehaves = |server: &Self| server.misbehaved.fetch_add(1, Ordering::SeqCst);
+        if let HostileAct::Feeds(answers, _) | HostileAct::FeedDrives(answers, _) = act {
+            return self.answer_with_feed(*answers, question, stream);
+        }
         let drives = match (question.subject.as_str(), act) {
             ("inclusionConfirmationRequest", HostileAct::Confirms(drive))
             | ("acknowledgment", HostileAct::Acknowledges(drive))
@@ -121,5 +127,40 @@ impl HostileServer {
             HostileAct::Greets(_) | HostileAct::AcceptsNothing => Ok(AfterAnswer::Close),
             _ => Ok(AfterAnswer::Keep),
         }
+    }
+
+    fn answer_with_feed(
+        &self,
+        answers: FeedAnswers,
+        question: &ArchiveQuestion<'_>,
+        stream: &mut TcpStream,
+    ) -> io::Result<AfterAnswer> {
+        if let Some(mut request) = FeedRequest::of(question) {
+            self.misbehaved.fetch_add(1, Ordering::SeqCst);
+            request.number = self.feed_requests.fetch_add(1, Ordering::SeqCst);
+            match &self.behaviour.act {
+                HostileAct::FeedDrives(_, drive) => {
+                    drive(&request, stream)?;
+                    return Ok(AfterAnswer::Close);
+                }
+                HostileAct::Feeds(_, page) => stream.write_all(&page(&request))?,
+                _ => {}
+            }
+            return Ok(AfterAnswer::Keep);
+        }
+        let bytes = match (question.subject.as_str(), answers) {
+            ("inclusionConfirmationRequest", _) => good("confirmation yes\r\n"),
+            ("acknowledgment", _) => good("notice {acknowledgment received}\r\n"),
+            ("urlRequest", FeedAnswers::Empty) => good(""),
+            ("urlRequest", FeedAnswers::Originals) => good(&question.false_original()),
+            ("urlRequest", FeedAnswers::None) => return Ok(AfterAnswer::Close),
+            // Reports of usage have bodies, which nobody reads here.
+            _ => {
+                stream.write_all(&framed("404 Not Found", "Connection: close\r\n", b""))?;
+                return Ok(AfterAnswer::Close);
+            }
+        };
+        stream.write_all(&bytes)?;
+        Ok(AfterAnswer::Keep)
     }
 }

@@ -22,20 +22,33 @@ pub fn announce_as(
     key: &str,
     address: &str,
 ) -> io::Result<String> {
-    let query = format!(
+    send(me, &inclusion_query(me, subject, service, key, address))
+}
+
+fn inclusion_query(me: &HostileIdentity, subject: &str, service: &str, key: &str, address: &str) -> String {
+    format!(
         "servicesubject={subject}&archiveaddress={address}&archiveserviceibi={service}&archiveip={}\
          &archiveprotocol=HTTP&archiveplatformversion=hostile&archiveadmemailaddress=nobody@hostile.test\
          &registrationkey={key}",
         me.host()
-    );
-    send(me, &query)
+    )
+}
+
+/// Goes online with a token for its feed (clause 4.4).
+pub fn announce_feed(me: &HostileIdentity) -> io::Result<String> {
+    let query = inclusion_query(me, "inclusionRequest", &me.service, &me.key, &me.address);
+    send_with(me, &query, "ibi-follow-token: follow-hostile\r\n")
 }
 
 /// Sends a query to the resolver's service.
 pub fn send(me: &HostileIdentity, query: &str) -> io::Result<String> {
+    send_with(me, query, "")
+}
+
+fn send_with(me: &HostileIdentity, query: &str, headers: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(&me.resolver)?;
     stream.set_read_timeout(Some(RESOLVER_TIMEOUT))?;
-    let head = format!("Host: {}\r\nConnection: close\r\n\r\n", me.resolver);
+    let head = format!("Host: {}\r\n{headers}Connection: close\r\n\r\n", me.resolver);
     write!(stream, "GET /{}?{query} HTTP/1.1\r\n{head}", me.resolver_service)?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;

@@ -12,13 +12,7 @@ pub const COMPRESSION: &[HostileBehaviour] = &[
         Fails,
         "R8",
         "32 MiB of zeros by gzip, in 200 KiB",
-        Keeps(|_| {
-            let mut bomb = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
-            bomb.extend(deflated_zeros());
-            // Whoever unpacks it is done for before the checksum.
-            bomb.extend([0; 8]);
-            framed("200 OK", "Content-Encoding: gzip\r\n", &bomb)
-        }),
+        Keeps(|_| framed("200 OK", "Content-Encoding: gzip\r\n", &gzip_bomb())),
     ),
     behaviour(
         "deflate-bomb",
@@ -65,6 +59,14 @@ pub const COMPRESSION: &[HostileBehaviour] = &[
         Keeps(|asked| framed("200 OK", "Content-Encoding: gzip\r\n", asked.false_original().as_bytes())),
     ),
 ];
+
+pub(super) fn gzip_bomb() -> Vec<u8> {
+    let mut bomb = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    bomb.extend(deflated_zeros());
+    // Whoever unpacks it is done for before the checksum.
+    bomb.extend([0; 8]);
+    bomb
+}
 
 /// A block of fixed codes (RFC 1951): a zero, then 130,000 times `258 bytes from one byte before`.
 fn deflated_zeros() -> Vec<u8> {

@@ -14,6 +14,7 @@
 //! | deleted: removed everything | as before | 410 | 410 | 404 |
 //! | reserved everything | as before | 410 | 403 | 404 |
 //! | varies | as before or 409 | 410, 300 or own | all of these, 300, 508, named | 404 or 503 |
+//! | feed: only its feed claims | as before | 410, 300 or own | the same | 404 or 503 |
 //!
 //! What an honest Archive holds is as before, always. Where the Original of a last edition is
 //! required and the hostile Archive claims Originals, it is as before or 409: it may claim that of
@@ -35,6 +36,11 @@ impl ListedBehaviour {
         let mut fields = line.split('\t').map(str::to_owned);
         let (name, effect, clause) = (fields.next()?, fields.next()?, fields.next()?);
         fields.next().map(|_| Self { name, effect, clause })
+    }
+
+    /// Whether it has a location feed.
+    pub fn has_feed(&self) -> bool {
+        self.name.starts_with("feed-")
     }
 
     /// Whether the resolver may not include it: it does not confirm, or not at its own address.
@@ -86,7 +92,7 @@ pub fn is_allowed(outcome: JudgedOutcome, kind: QuestionKind, effect: &str, befo
         | (QuestionKind::EditionRequired, "original" | "varies") => matches!(outcome, AsBefore | Status(409)),
         (QuestionKind::OriginalRequired | QuestionKind::EditionRequired, _) => outcome == AsBefore,
         (QuestionKind::Removed, "copy" | "original") => outcome == Own,
-        (QuestionKind::Removed, "varies") => matches!(outcome, AsBefore | Own | Status(300)),
+        (QuestionKind::Removed, "varies" | "feed") => matches!(outcome, AsBefore | Own | Status(300)),
         (QuestionKind::Removed, _) => outcome == AsBefore,
         (QuestionKind::Unknown, "fails") => outcome == Status(503),
         (QuestionKind::Unknown, "nothing") => outcome == AsBefore,
@@ -96,7 +102,9 @@ pub fn is_allowed(outcome: JudgedOutcome, kind: QuestionKind, effect: &str, befo
         (QuestionKind::Unknown, _) => {
             matches!(outcome, AsBefore | Own | Named | Status(300 | 403 | 410 | 503 | 508))
         }
-        (QuestionKind::NoTranslation, "fails" | "varies") => matches!(outcome, AsBefore | Status(503)),
+        (QuestionKind::NoTranslation, "fails" | "varies" | "feed") => {
+            matches!(outcome, AsBefore | Status(503))
+        }
         (QuestionKind::NoTranslation, _) => outcome == AsBefore,
     }
 }

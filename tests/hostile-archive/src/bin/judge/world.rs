@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::process::{RunningServer, must};
+use crate::tokens::FollowTokens;
 
 /// The key that honest Archives are registered with.
 pub const HONEST_KEY: &str = "1234567890-0987654321";
@@ -13,6 +14,8 @@ pub struct HonestWorld {
     pub home: PathBuf,
     pub archives: [HonestArchive; 2],
     pub items: HonestItems,
+    /// What resolvers follow the honest Archives with.
+    pub tokens: FollowTokens,
     _servers: [RunningServer; 2],
 }
 
@@ -32,6 +35,8 @@ pub struct HonestItems {
     pub removed: String,
     /// In the second Archive.
     pub other: String,
+    /// Its Original is in the second Archive, and no Archive has the prefix of its label.
+    pub imported: String,
     /// Under the prefix of the first Archive, and never given.
     pub unknown: String,
 }
@@ -73,12 +78,19 @@ impl HonestWorld {
         let removed = deposit("a", &[])?;
         run("a", &["remove", &removed, "--reason", "a test", "--yes"])?;
         let other = deposit("b", &[])?;
+        let imported = format!("old.h{}.honest.test/archive/1999/02.03.04.05", std::process::id());
+        deposit("b", &["--language", "en", "--label", &imported, "--original"])?;
+        let tokens = FollowTokens::listen(&address(3, 8642))?;
+        let key = home.join("key");
+        fs::write(&key, HONEST_KEY).map_err(failed)?;
         let serve = |name: &str, archive: &HonestArchive| {
             // What an overloaded machine delays is not what is judged here.
             let mut command = Command::new("nice");
             command.args(["-n", "-5", ibi, "archive", "serve", "--allow-private"]);
             command
-                .args(["--listen", &archive.address, "--data"])
+                .args(["--listen", &archive.address, "--resolver", &tokens.url(), "--key-file"])
+                .arg(&key)
+                .arg("--data")
                 .arg(home.join(name))
                 .env("IBI_LOG", "warn");
             RunningServer::start(&mut command, &home.join(format!("{name}.log")))
@@ -87,8 +99,9 @@ impl HonestWorld {
         run("b", &["copy", &copied, "--from", &format!("http://{}", archives[0].address)])?;
         let prefix: Vec<&str> = archives[0].service.split('/').take(2).collect();
         let unknown = format!("{}/2001/02.03.04.05", prefix.join("/"));
-        let items = HonestItems { plain, first_edition, second_edition, copied, removed, other, unknown };
-        Ok(Self { home, archives, items, _servers: servers })
+        let items =
+            HonestItems { plain, first_edition, second_edition, copied, removed, other, imported, unknown };
+        Ok(Self { home, archives, items, tokens, _servers: servers })
     }
 }
 
