@@ -36,7 +36,7 @@ use ibi_protocol::analysis::{ArchiveId, RoundQuery};
 pub use index_status::{ArchiveIndexStatus, IndexStatus};
 use posting::{LabelPosting, PostingRole, postings};
 use records::{
-    RecordWriter, archive_key, clear_items, is_plausible, item_key, label_keys, IndexedSize, read_followed,
+    IndexedSize, RecordWriter, archive_key, clear_items, is_plausible, item_key, label_keys, read_followed,
     remove_item, write_followed,
 };
 

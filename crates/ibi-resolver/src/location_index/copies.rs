@@ -98,9 +98,8 @@ impl LocationIndex {
         copy: &IndexedEntry,
     ) -> Result<bool, StorageError> {
         // Other spellings are other items (1.3).
-        let is_holder = |entry: &&IndexedEntry| {
-            entry.is_spelled && entry.state == State::Original && !entry.is_late
-        };
+        let is_holder =
+            |entry: &&IndexedEntry| entry.is_spelled && entry.state == State::Original && !entry.is_late;
         let mut originals = found.entries.iter().filter(is_holder);
         let (Some(original), None) = (originals.next(), originals.next()) else { return Ok(false) };
         let item =
