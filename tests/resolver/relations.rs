@@ -12,16 +12,17 @@ fn a_later_edition_in_another_archive_beats_a_copy_that_is_behind() {
     let first = a.deposit(&[(b"a.txt", b"first")], &["--language", "en"]);
     b.put(&[(b"a.txt", b"first")], &["--label", &first, "--language", "en"]);
     let second = b.deposit(&[(b"a.txt", b"second")], &["--next-edition-of", &first]);
-    b.deposit(&[(b"a.txt", b"primeira")], &["--translation-of", &first, "--language", "pt"]);
+    let other = &["--translation-of", &first, "--language", "pt"];
+    let translated = b.deposit(&[(b"a.txt", b"primeira")], other);
     let data = a.data().display().to_string();
     let trusts = ibi(&["archive", "links", "trust", &b.service, "--data", &data]);
     assert_eq!(trusts.status, 0, "{}", trusts.stderr);
     let resolver = Resolver::new();
     let server = resolver.serve();
     let archives = [resolver.on_line(&a), resolver.on_line(&b)];
-    until("the Archive of the first edition accepts the second", || {
+    until("the Archive of the first edition accepts the second, and the translation", || {
         let links = b.archive("links list", &["--status", "accepted"]).json();
-        links.iter().any(|link| link["newer"] == *second)
+        [&second, &translated].into_iter().all(|item| links.iter().any(|link| link["newer"] == **item))
     });
     // Within the grace period: a loaded machine may need a few tries.
     until("the later one is chosen", || follow(&server.get(&format!("/{first}!"))).body == b"second");
