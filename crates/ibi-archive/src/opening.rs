@@ -254,7 +254,8 @@ fn open_holdings(data: &Path, settings: ArchiveSettings) -> Result<Holdings, Arc
     open_holdings_with(data, settings, Box::new(SqliteIndex::open(&index_path(data))?))
 }
 
-fn open_holdings_with(
+/// Opens what an index holds, whichever keeps it: the folder has the tree.
+pub fn open_holdings_with(
     data: &Path,
     settings: ArchiveSettings,
     records: Box<dyn IndexStorage>,

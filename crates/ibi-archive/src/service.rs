@@ -5,6 +5,7 @@
 //! [`crate::engine::ArchiveEngine`].
 
 mod ack_keys;
+pub mod acknowledgment;
 pub mod address;
 pub mod answer;
 mod drafts;
@@ -15,6 +16,7 @@ pub mod registration;
 mod statistics;
 mod statistics_report;
 mod tokens;
+pub mod usage_report;
 
 pub use ack_keys::AckKeys;
 pub use drafts::{DraftFile, DraftQuota, DraftRecord, DraftStore};

@@ -2,7 +2,9 @@
 //! `docs/formats/location-feed.md`).
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ibi_protocol::location::{
     LocationPage, LocationRecord, LocationTarget, LocationTranslation, MAX_LOCATION_FILES,
@@ -10,6 +12,7 @@ use ibi_protocol::location::{
 use ibi_protocol::offers::RelationGraph as _;
 use ibi_store::index::LinkKind;
 use ibi_store::journal::{JournalEntry, State};
+use tokio::time::{Instant, sleep};
 
 use crate::ArchiveError;
 use crate::access::AccessRule;
@@ -23,6 +26,10 @@ const MAX_AFFECTED_LABELS: usize = 2048;
 
 /// Maximum number of inventory digests in a record: the newest ones.
 const MAX_INVENTORY_DIGESTS: usize = 64;
+
+/// How often a waiting request looks for changes. Commands change the folder too, so that no
+/// notification would cover all.
+const CHANGE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The position before the first change.
 const START_POSITION: &str = "0";
@@ -60,6 +67,20 @@ pub fn location_page(holdings: &Holdings, after: &str, limit: usize) -> Result<L
         }
     }
     Ok(page)
+}
+
+/// Waits until there are changes after a position, or all is over.
+pub async fn wait_for_changes<H: Deref<Target = Holdings>>(
+    read: impl Fn() -> Result<H, ArchiveError>,
+    after: &str,
+    wait: Duration,
+    is_over: impl Fn() -> bool,
+) -> Result<(), ArchiveError> {
+    let until = Instant::now() + wait;
+    while Instant::now() < until && !is_over() && !has_changes(&*read()?, after)? {
+        sleep(CHANGE_POLL_INTERVAL).await;
+    }
+    Ok(())
 }
 
 /// Whether there are changes after a position.

@@ -8,16 +8,13 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::{Problem, telemetry};
-use ibi_protocol::{
-    Acknowledgment, ContentType, Pairs, Relation, RelationPart, WireRequest as Message, answer,
-};
-use ibi_store::index::LabelRole;
+use ibi_protocol::{Pairs, WireRequest as Message, answer};
 use percent_encoding::percent_decode_str;
 use tokio::time::Instant;
 
 use crate::ArchiveError;
 use crate::archive::Holdings;
-use crate::relations;
+use crate::service::acknowledgment::count_acknowledgment;
 use crate::service::address;
 use crate::service::answer::{ServiceAnswerContext, answer_request as answer_url};
 use crate::web::item_routes::PageRequest;
@@ -84,7 +81,8 @@ fn serve(site: &ArchiveSite, holdings: &Holdings, query: &str) -> Response {
             }
         }
         Ok(Message::Acknowledgment(acknowledgment)) => {
-            acknowledge(site, holdings, &acknowledgment);
+            let (keys, statistics) = (&site.keys, &site.statistics);
+            count_acknowledgment(holdings, &acknowledgment, keys, statistics, site.now());
             // The same response whether the key is valid or not (threat K8).
             pairs_response(StatusCode::OK, &answer::acknowledged())
         }
@@ -95,31 +93,6 @@ fn serve(site: &ArchiveSite, holdings: &Holdings, query: &str) -> Response {
             pairs_response(StatusCode::BAD_REQUEST, &error)
         }
         Err(error) => pairs_response(StatusCode::BAD_REQUEST, &error.to_pairs()),
-    }
-}
-
-/// Counts an access if the key is fresh, was issued here for the item that the URL leads to or for
-/// a requested translation of it, and was not counted before.
-fn acknowledge(site: &ArchiveSite, holdings: &Holdings, acknowledgment: &Acknowledgment) {
-    let urls = [acknowledgment.url.as_sent().to_owned(), acknowledgment.url.decoded()];
-    let found = urls.iter().find_map(|url| {
-        let (label, _) = address::split_label(url.split_once("/col/")?.1)?;
-        holdings.find_bare(label).ok()
-    });
-    let Some((holding, role)) = found else { return };
-    // Data or metadata: both the message and the URL decide (clause 3.5).
-    let kind = if role == LabelRole::Metadata { ContentType::Metadata } else { acknowledgment.contenttype };
-    let path = holding.path.clone();
-    let led = relations::target_of(holding, LabelRole::Item);
-    let any = Relation::new(vec![RelationPart::Translation(None)]).unwrap_or_default();
-    let group = holdings.relation_offers(&led, &any).map(|offers| offers.whole).unwrap_or_default();
-    let asked = group.iter().map(|(_, led)| led.holding.path.as_str());
-    if [path.as_str()]
-        .into_iter()
-        .chain(asked)
-        .any(|asked| site.keys.redeem_key(&acknowledgment.urlkey, site.now(), asked))
-    {
-        site.statistics.count_resolution((&path, kind), site.now());
     }
 }
 

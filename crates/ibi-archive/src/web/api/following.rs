@@ -7,15 +7,12 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use ibi_http::Problem;
 use ibi_http::accept::query_value;
-use ibi_protocol::ContentType;
 use ibi_protocol::location::LocationPage;
-use ibi_store::service::UsageCount;
-use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use crate::service::StatisticsEvent;
-use crate::service::location_feed::{has_changes, location_page};
+use crate::service::location_feed::{location_page, wait_for_changes};
+use crate::service::usage_report::ReceivedUsageReport;
 use crate::web::api::{archive_problem, json_body, query_number, run_site_blocking};
 use crate::web::site::ArchiveSite;
 
@@ -25,14 +22,6 @@ const DEFAULT_PAGE_CHANGES: u64 = 500;
 
 /// Maximum time that a request waits for a change, in milliseconds.
 const MAX_WAIT_MILLISECONDS: u64 = 20_000;
-
-/// Limits of a report.
-const MAX_INDEX_NAME_BYTES: usize = 64;
-const MAX_REPORT_COUNTS: usize = 10_000;
-
-/// How often a waiting request looks for changes. Commands change the folder too, so that no
-/// notification would cover all.
-const CHANGE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Changes after a position. Without any, waits for one.
 pub(super) async fn locations(
@@ -45,15 +34,9 @@ pub(super) async fn locations(
     let wait = query_number(query, "wait", 0, MAX_WAIT_MILLISECONDS)?;
     let after = query.and_then(|query| query_value(query, "after")).unwrap_or_else(|| "0".to_owned());
     let begun = Instant::now();
-    let until = begun + Duration::from_millis(wait);
-    while Instant::now() < until && !site.is_stopping() {
-        let holdings = site.desk.read().map_err(archive_problem)?;
-        if has_changes(&holdings, &after).map_err(archive_problem)? {
-            break;
-        }
-        drop(holdings);
-        sleep(CHANGE_POLL_INTERVAL).await;
-    }
+    let wait = Duration::from_millis(wait);
+    let is_over = || site.is_stopping();
+    wait_for_changes(|| site.desk.read(), &after, wait, is_over).await.map_err(archive_problem)?;
     let page = run_site_blocking(&site, move |site| {
         let waited = begun.elapsed().as_millis();
         let holdings = site.desk.read().map_err(archive_problem)?;
@@ -64,54 +47,17 @@ pub(super) async fn locations(
     Ok(axum::Json(page.await?).into_response())
 }
 
-/// A report of redirects that a resolver made without asking.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with `index`, `sequence` and `counts`")]
-struct UsageReportBody {
-    /// The name of the resolver's index.
-    index: String,
-    /// Its number: the reports of each index have increasing ones.
-    sequence: u64,
-    counts: Vec<UsageReportCount>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UsageReportCount {
-    day: String,
-    ibi: String,
-    contenttype: ContentType,
-    robot: bool,
-    times: u64,
-}
-
 /// Counts what a resolver reports, once.
 pub(super) async fn usage(
     State(site): State<Arc<ArchiveSite>>,
     request: Request,
 ) -> Result<Response, Problem> {
     let resolver = site.followers.authorize(request.headers())?;
-    let (report, _): (UsageReportBody, String) = json_body(&site, request).await?;
-    if report.index.len() > MAX_INDEX_NAME_BYTES || report.counts.len() > MAX_REPORT_COUNTS {
-        return Err(Problem::bad_request("the report is too long"));
-    }
+    let (report, _): (ReceivedUsageReport, String) = json_body(&site, request).await?;
+    report.check_size().map_err(Problem::bad_request)?;
     let counted = run_site_blocking(&site, move |site| {
         let holdings = site.desk.read().map_err(archive_problem)?;
-        let count = |count: UsageReportCount| {
-            let (holding, _) = holdings.find_bare(&count.ibi).ok()?;
-            let is_day = count.day.len() == 10 && count.day.bytes().all(|c| c.is_ascii_digit() || c == b'-');
-            is_day.then(|| UsageCount {
-                path: holding.path,
-                contenttype: count.contenttype.as_str().to_owned(),
-                day: count.day,
-                what: StatisticsEvent::Resolution.name().to_owned(),
-                robots: count.robot,
-                times: count.times,
-            })
-        };
-        let counts: Vec<UsageCount> = report.counts.into_iter().filter_map(count).collect();
-        let index = format!("{resolver} {}", report.index);
-        site.statistics.add_report(&index, report.sequence, &counts).map_err(archive_problem)
+        report.count(&resolver, &holdings, &site.statistics).map_err(archive_problem)
     });
     Ok(axum::Json(json!({ "counted": counted.await? })).into_response())
 }
