@@ -15,6 +15,7 @@ mod acknowledgments;
 pub mod alerts;
 pub mod api_view;
 pub mod archive;
+mod blocking;
 pub mod clock;
 pub mod directory;
 mod error;

@@ -7,13 +7,14 @@
 
 mod claims;
 mod copies;
+pub mod feed_transport;
 pub mod follower;
 mod index_status;
 mod posting;
 mod records;
 pub mod usage;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -61,7 +62,7 @@ pub struct LocationIndex(Arc<LocationIndexInner>);
 struct LocationIndexInner {
     store: LocationStore,
     started: Instant,
-    followed: RwLock<HashMap<ArchiveId, Arc<FollowedArchive>>>,
+    followed: RwLock<BTreeMap<ArchiveId, Arc<FollowedArchive>>>,
     /// All Archives, as they were registered last: who has the prefix of a label (4.4).
     registered: RwLock<Arc<[Arc<RegisteredArchive>]>>,
     /// When all feeds were last asked at once.

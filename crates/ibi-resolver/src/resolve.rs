@@ -3,6 +3,7 @@
 mod asking_order;
 mod copy_check;
 pub mod explanation;
+mod following;
 mod gather;
 mod holder_memory;
 mod load;
@@ -32,6 +33,7 @@ pub use round::{ANSWER_TIMEOUT, BETTER_ANSWER_GRACE};
 use crate::acknowledgments::AcknowledgmentSender;
 use crate::alerts::{RaisedAlert, RecentRecounts};
 use crate::archive::RegisteredArchive;
+use crate::blocking::run_blocking;
 use crate::clock::ResolverClock;
 use crate::directory::ArchiveDirectory;
 use crate::evidence::{RecentEvidence, gather_evidence};
@@ -426,7 +428,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         }
         metrics::counter!("ibi_alerts_raised_total").increment(suspected.len() as u64);
         let known = Arc::clone(&self.0.known);
-        let kept = tokio::task::spawn_blocking(move || {
+        let kept = run_blocking(move || {
             suspected.iter().for_each(|one| known.record_alert(one, now));
             suspected
         });
@@ -453,7 +455,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         self.spawn_background(async move {
             let told = gather_evidence(&ask, archives, &label, now).await;
             if !told.is_empty() {
-                let _ = tokio::task::spawn_blocking(move || known.add_evidence(&suspected, &told)).await;
+                let _ = run_blocking(move || known.add_evidence(&suspected, &told)).await;
             }
         });
     }

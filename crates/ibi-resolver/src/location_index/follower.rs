@@ -1,7 +1,7 @@
 //! Follows the location feeds of Archives: one task per Archive, which asks for changes, waits at
 //! the Archive until there are some, and writes them to the index.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +14,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use super::feed_transport::FeedTransport;
 use super::{LocationIndex, SuspectCopy};
 use crate::archive::{RegisteredArchive, RegistrationStatus};
+use crate::blocking::run_blocking;
 use crate::clock::ResolverClock;
 use crate::directory::ArchiveDirectory;
 
@@ -62,10 +64,10 @@ pub enum FeedSuspicion {
 }
 
 /// Keeps the index up to date.
-pub struct LocationFollower<R> {
+pub struct LocationFollower<R, C> {
     index: LocationIndex,
     known: Arc<R>,
-    client: HttpClient,
+    client: C,
     clock: ResolverClock,
     suspicions: mpsc::Sender<FeedSuspicion>,
 }
@@ -87,12 +89,12 @@ enum PageProgress {
     Idle,
 }
 
-impl<R: ArchiveDirectory> LocationFollower<R> {
+impl<R: ArchiveDirectory, C: FeedTransport> LocationFollower<R, C> {
     /// A follower of the Archives in a directory.
     pub fn new(
         index: LocationIndex,
         known: Arc<R>,
-        client: HttpClient,
+        client: C,
         clock: ResolverClock,
         suspicions: mpsc::Sender<FeedSuspicion>,
     ) -> Self {
@@ -102,11 +104,11 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
     /// Follows all Archives that are online and have issued a token. Never returns.
     pub async fn run(self) {
         let this = Arc::new(self);
-        let mut tasks: HashMap<ArchiveId, (FollowTerms, JoinHandle<()>)> = HashMap::new();
+        let mut tasks: BTreeMap<ArchiveId, (FollowTerms, JoinHandle<()>)> = BTreeMap::new();
         loop {
             let archives = this.known.archives();
             this.index.set_registered(Arc::clone(&archives));
-            let wanted: HashMap<ArchiveId, FollowTerms> =
+            let wanted: BTreeMap<ArchiveId, FollowTerms> =
                 archives.iter().filter_map(|archive| Some((archive.id, this.terms(archive)?))).collect();
             tasks.retain(|id, (terms, task)| {
                 let stays = wanted.get(id) == Some(terms) && !task.is_finished();
@@ -190,15 +192,13 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         waits: bool,
     ) -> Result<PageProgress, String> {
         let index = self.index.clone();
-        let stored = tokio::task::spawn_blocking(move || index.followed_record(id));
+        let stored = run_blocking(move || index.followed_record(id));
         let stored = stored.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let after = if stored.position.is_empty() { "0" } else { &stored.position };
         let wait = if waits { FEED_WAIT.as_millis() } else { 0 };
         let url = format!("{}/api/v1/locations?after={after}&limit={PAGE_CHANGES}&wait={wait}", terms.base);
-        let authorization = format!("Bearer {}", terms.token);
         let asked = Instant::now();
-        let headers = [("authorization", authorization.as_str())];
-        let answer = self.client.get_with(&url, &headers, MAX_PAGE_BYTES);
+        let answer = self.client.get_feed(&url, &terms.token, MAX_PAGE_BYTES);
         let answer = tokio::time::timeout(FEED_WAIT + FEED_TIMEOUT, answer).await;
         let (status, body) =
             answer.map_err(|_| "no answer in time".to_owned())?.map_err(|error| error.to_string())?;
@@ -217,7 +217,7 @@ impl<R: ArchiveDirectory> LocationFollower<R> {
         }
         if is_new || !stored.filled {
             let (index, now) = (self.index.clone(), (self.clock)());
-            let applied = tokio::task::spawn_blocking(move || index.apply(id, &page, now));
+            let applied = run_blocking(move || index.apply(id, &page, now));
             let applied =
                 applied.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
             is_unfit = applied.is_unfit;

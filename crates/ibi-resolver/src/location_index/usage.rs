@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ibi_http::outgoing::HttpClient;
 use ibi_id::Instant;
 use ibi_protocol::ContentType;
 use ibi_protocol::analysis::ArchiveId;
@@ -17,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::LocationIndex;
+use super::feed_transport::FeedTransport;
 use crate::archive::{RegisteredArchive, RegistrationStatus};
+use crate::blocking::run_blocking;
 use crate::clock::ResolverClock;
 use crate::directory::ArchiveDirectory;
 
@@ -171,16 +172,16 @@ impl UsageCounter {
     }
 
     /// Writes and reports counts. Never returns.
-    pub async fn run<R: ArchiveDirectory>(
+    pub async fn run<R: ArchiveDirectory, C: FeedTransport>(
         self: Arc<Self>,
         known: Arc<R>,
-        client: HttpClient,
+        client: C,
         clock: ResolverClock,
     ) {
         for turn in 1_u32.. {
             sleep(WRITE_INTERVAL).await;
             let this = Arc::clone(&self);
-            let _ = tokio::task::spawn_blocking(move || this.write_pending()).await;
+            let _ = run_blocking(move || this.write_pending()).await;
             if turn.is_multiple_of(WRITES_PER_REPORT) {
                 for archive in known.archives().iter() {
                     if let Err(error) = self.report_to(archive, &client, clock()).await {
@@ -194,7 +195,7 @@ impl UsageCounter {
     async fn report_to(
         self: &Arc<Self>,
         archive: &RegisteredArchive,
-        client: &HttpClient,
+        client: &impl FeedTransport,
         now: i64,
     ) -> Result<(), String> {
         let Some(url) = archive.url("/api/v1/usage") else { return Ok(()) };
@@ -202,7 +203,7 @@ impl UsageCounter {
             return Ok(());
         }
         let (this, id) = (Arc::clone(self), archive.id);
-        let prepared = tokio::task::spawn_blocking(move || {
+        let prepared = run_blocking(move || {
             Ok::<_, StorageError>((this.report(id, now)?, this.index.followed_record(id)?.token))
         });
         let prepared = prepared.await.map_err(|error| error.to_string())?;
@@ -210,17 +211,15 @@ impl UsageCounter {
         if token.is_empty() {
             return Ok(());
         }
-        let authorization = format!("Bearer {token}");
-        let headers = [("authorization", authorization.as_str())];
         let (status, _) = client
-            .post_json(&url, &headers, report, MAX_REPLY_BYTES)
+            .post_report(&url, &token, report, MAX_REPLY_BYTES)
             .await
             .map_err(|error| error.to_string())?;
         if !status.is_success() {
             return Err(format!("it answered {status}"));
         }
         let this = Arc::clone(self);
-        let forgotten = tokio::task::spawn_blocking(move || this.forget_report(id)).await;
+        let forgotten = run_blocking(move || this.forget_report(id)).await;
         forgotten.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 }

@@ -21,7 +21,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         // A Copy of a new version may be reported before the version itself.
         index.sync().await;
         let (known, now) = (Arc::clone(&self.0.known), (self.0.clock)());
-        let judged = tokio::task::spawn_blocking(move || {
+        let judged = run_blocking(move || {
             let archives = known.archives();
             let service = |id: ArchiveId| -> Option<Label> {
                 archives.iter().find(|archive| archive.id == id).map(|archive| archive.service.clone())

@@ -15,14 +15,13 @@ use ibi_http::telemetry::ServerMetrics;
 use ibi_http::token_store::TokenFileUpdater;
 use ibi_store::DataFolderLock;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::archive::{RegisteredArchive, RegistrationStatus};
 use crate::clock::ResolverClock;
 use crate::inclusion::InclusionService;
 use crate::live_status::LiveStatus;
-use crate::location_index::follower::{FeedSuspicion, LocationFollower, MAX_SUSPICIONS, feed_client};
+use crate::location_index::follower::feed_client;
 use crate::location_index::usage::UsageCounter;
 use crate::location_index::{IndexStatus, LocationIndex};
 use crate::registry::{Registry, ResolverRegistryError};
@@ -41,9 +40,6 @@ const METRICS_INTERVAL: Duration = Duration::from_secs(5);
 const LIVE_STATUS_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_LIVE_STATUS_INTERVAL: Duration = Duration::from_secs(5);
 const LIVE_STATUS_PAUSE_FACTOR: u32 = 20;
-
-/// How often Copies are looked at again whose Original's Archive was not heard from.
-const COPY_RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The role of a resolver token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -212,45 +208,8 @@ impl ResolverSite {
                 tokio::time::sleep(pause.clamp(LIVE_STATUS_INTERVAL, MAX_LIVE_STATUS_INTERVAL)).await;
             }
         };
-        tokio::join!(inclusion.run_probes(), figures, live, Arc::clone(&self).run_index());
-    }
-
-    /// Keeps the location index up to date and reports what it answered. Never returns, if there is
-    /// an index.
-    async fn run_index(self: Arc<Self>) {
-        let Some(ResolverIndex { index, usage }) = self.index.clone() else { return };
-        let known = Arc::new(self.registry.clone());
-        let (client, clock) = (self.feed_client.clone(), Arc::clone(&self.clock));
-        let (suspicions, suspected) = mpsc::channel(MAX_SUSPICIONS);
-        let follower =
-            LocationFollower::new(index, Arc::clone(&known), client.clone(), Arc::clone(&clock), suspicions);
-        let checks = self.look_into(suspected);
-        tokio::join!(follower.run(), usage.run(known, client, clock), checks);
-    }
-
-    /// Looks into what feeds say that cannot all be true.
-    async fn look_into(&self, mut suspected: mpsc::Receiver<FeedSuspicion>) {
-        let (mut batch, mut undecided) = (Vec::new(), Vec::new());
-        loop {
-            let received = suspected.recv_many(&mut batch, MAX_SUSPICIONS);
-            match tokio::time::timeout(COPY_RECHECK_INTERVAL, received).await {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(_) if undecided.is_empty() => continue,
-                Err(_) => {}
-            }
-            for suspicion in batch.drain(..) {
-                match suspicion {
-                    FeedSuspicion::Originals(label) => self.resolver.check_dispute(&label).await,
-                    FeedSuspicion::Copy(copy) if !undecided.contains(&copy) => undecided.push(copy),
-                    FeedSuspicion::Copy(_) => {}
-                }
-            }
-            undecided.truncate(MAX_SUSPICIONS);
-            if !undecided.is_empty() {
-                undecided = self.resolver.check_copies(std::mem::take(&mut undecided)).await;
-            }
-        }
+        let index = self.resolver.run_index(self.feed_client.clone());
+        tokio::join!(inclusion.run_probes(), figures, live, index);
     }
 
     /// The state of the location index, if there is one. Reads the index.
