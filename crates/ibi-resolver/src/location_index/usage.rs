@@ -24,7 +24,7 @@ use crate::directory::ArchiveDirectory;
 
 /// How often counts are written, and reported.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
-const WRITES_PER_REPORT: u32 = 5;
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Maximum number of counts in memory, and in one report.
 const MAX_PENDING_COUNTS: usize = 1 << 16;
@@ -178,18 +178,25 @@ impl UsageCounter {
         client: C,
         clock: ResolverClock,
     ) {
-        for turn in 1_u32.. {
-            sleep(WRITE_INTERVAL).await;
-            let this = Arc::clone(&self);
-            let _ = run_blocking(move || this.write_pending()).await;
-            if turn.is_multiple_of(WRITES_PER_REPORT) {
+        let writes = async {
+            loop {
+                sleep(WRITE_INTERVAL).await;
+                let this = Arc::clone(&self);
+                let _ = run_blocking(move || this.write_pending()).await;
+            }
+        };
+        // Beside it: an Archive that does not answer must not keep counts from being written.
+        let reports = async {
+            loop {
+                sleep(REPORT_INTERVAL).await;
                 for archive in known.archives().iter() {
                     if let Err(error) = self.report_to(archive, &client, clock()).await {
                         tracing::debug!(archive = %archive.service, error, "a report of redirects failed");
                     }
                 }
             }
-        }
+        };
+        tokio::join!(writes, reports);
     }
 
     async fn report_to(
@@ -250,7 +257,77 @@ fn count_key(archive: ArchiveId, subject: &UsageSubject) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use http::StatusCode;
+    use ibi_http::outgoing::HttpClientError;
+
     use super::*;
+    use crate::alerts::RaisedAlert;
+    use crate::archive::ArchivePlatform;
+
+    /// An Archive that never answers.
+    #[derive(Clone)]
+    struct SilentArchive;
+
+    impl FeedTransport for SilentArchive {
+        async fn get_feed(
+            &self,
+            _url: &str,
+            _token: &str,
+            _most: usize,
+        ) -> Result<(StatusCode, Bytes), HttpClientError> {
+            std::future::pending().await
+        }
+
+        async fn post_report(
+            &self,
+            _url: &str,
+            _token: &str,
+            _body: Vec<u8>,
+            _most: usize,
+        ) -> Result<(StatusCode, Bytes), HttpClientError> {
+            std::future::pending().await
+        }
+    }
+
+    struct OneArchive(Arc<[Arc<RegisteredArchive>]>);
+
+    impl ArchiveDirectory for OneArchive {
+        fn archives(&self) -> Arc<[Arc<RegisteredArchive>]> {
+            Arc::clone(&self.0)
+        }
+
+        fn record_alert(&self, _suspected: &RaisedAlert, _now: i64) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn counts_are_written_each_second_also_while_an_archive_is_silent() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = LocationIndex::open(folder.path()).unwrap();
+        let (archive, now) = (ArchiveId(7), 1_800_000_000);
+        index.set_token(archive, "token").unwrap();
+        let registered = RegisteredArchive {
+            id: archive,
+            service: "a.br/b/2009/02.16.17.46".parse().unwrap(),
+            address: Some("a.br".to_owned()),
+            hosts: Vec::new(),
+            standing: RegistrationStatus::OnLine,
+            registered: 0,
+            changed: 0,
+            email: None,
+            platform: ArchivePlatform::default(),
+        };
+        let counter = Arc::new(UsageCounter::new(index));
+        let count = || counter.count(archive, "a.br/b/2009/02.16.17.46", ContentType::Data, false, now);
+        count();
+        let known = Arc::new(OneArchive([Arc::new(registered)].into()));
+        let running = tokio::spawn(Arc::clone(&counter).run(known, SilentArchive, Arc::new(move || now)));
+        sleep(REPORT_INTERVAL * 2).await;
+        count();
+        sleep(WRITE_INTERVAL * 2).await;
+        assert!(counter.pending.lock().unwrap().is_empty(), "a kill would lose it");
+        running.abort();
+    }
 
     #[test]
     fn a_report_is_the_same_until_it_is_confirmed_and_nothing_is_counted_twice() {
