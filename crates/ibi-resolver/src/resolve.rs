@@ -215,7 +215,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             };
             let outcome = ResolutionOutcome::new(decision, &round.roster, &url, suspected);
             if let ResolutionOutcome::Found { archive, found, .. } = &outcome {
-                if goes && found.urlkey.is_none() {
+                if goes && round.is_indexed(archive.id) {
                     self.count_usage(archive.id, found, robot);
                 }
                 if goes && let Some(acknowledgment) = found.acknowledgment(client.clone(), &persistent) {
@@ -244,10 +244,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
 
     /// Counts a redirect that the index answered.
     fn count_usage(&self, archive: ArchiveId, found: &FoundUrl, robot: bool) {
-        let Some(ResolverIndex { index, usage }) = &self.0.index else { return };
-        if index.age(&index.followed(archive)).is_none() {
-            return;
-        }
+        let Some(ResolverIndex { usage, .. }) = &self.0.index else { return };
         let label = found.ibi.as_ref().and_then(|ibi| ibi.labels().first());
         if let Some(label) = label {
             let contenttype = found.contenttype.unwrap_or(ContentType::Data);

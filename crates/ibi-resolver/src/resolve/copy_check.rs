@@ -9,6 +9,7 @@ use ibi_protocol::analysis::ArchiveId;
 
 use super::Resolver;
 use crate::alerts::RaisedCopyAlert;
+use crate::blocking::run_blocking;
 use crate::directory::ArchiveDirectory;
 use crate::location_index::{CopyVerdict, SuspectCopy};
 use crate::transport::ArchiveTransport;

@@ -48,6 +48,8 @@ pub(super) struct ResolutionRound {
     places: Vec<usize>,
     /// The positions of those that are not asked yet.
     held: Vec<usize>,
+    /// The Archives that the index answered for.
+    indexed: Vec<ArchiveId>,
     /// How many of both share the label's prefix and have not answered.
     minters_waiting: usize,
     waiting: FutureSet<AnswerBody>,
@@ -166,6 +168,7 @@ pub(super) fn ask_all<A: ArchiveTransport>(
             (Arc::clone(ask), pending.clone(), Arc::clone(&roster), Arc::clone(&query));
         Box::new(move |place: usize| pending.ask(&*ask, &roster.members[place], &query, shares))
     };
+    let from_index = indexed.iter().map(|(place, ..)| roster.members[*place].archive.id).collect();
     let mut round = ResolutionRound {
         wanted,
         answers,
@@ -174,6 +177,7 @@ pub(super) fn ask_all<A: ArchiveTransport>(
         launch,
         places: Vec::with_capacity(order.first.len()),
         held: order.rest,
+        indexed: from_index,
         minters_waiting: minters,
         waiting: FutureSet::new(std::iter::empty()),
         timer: Box::pin(sleep_until(timer)),
@@ -270,6 +274,11 @@ impl ResolutionRound {
                 RoundEvent::TimeIsUp => self.give_up(),
             }
         }
+    }
+
+    /// Whether the index answered for an Archive, which then knows nothing of the reader.
+    pub(super) fn is_indexed(&self, id: ArchiveId) -> bool {
+        self.indexed.contains(&id)
     }
 
     /// Whether answers are still pending, or Archives not asked yet.
