@@ -134,6 +134,9 @@ pub enum IndexReply {
     Answer(Pairs),
     /// Only the Archive can say.
     Ask,
+    /// It claims an Original that another Archive was known to hold, whose feed is not current: that
+    /// one may have handed it over. Neither an answer nor the absence of one.
+    Unsettled,
 }
 
 /// What a redirect without asking needs.
@@ -230,7 +233,7 @@ impl LocationIndex {
                 followed = FollowedRecord { token: followed.token, ..FollowedRecord::default() };
             }
             for path in &page.gone {
-                followed.subtract(remove_item(batch, id, path)?);
+                followed.subtract(writer.remove(batch, path)?);
             }
             for record in &page.records {
                 if followed.items >= MAX_ITEMS_PER_ARCHIVE || !is_plausible(record) {
@@ -379,7 +382,9 @@ impl LocationIndex {
             return Ok(IndexReply::Ask);
         }
         if found.is_late_claim(entry) {
-            return Ok(IndexReply::Nothing);
+            let is_current = |holder: ArchiveId| self.age(&self.followed(holder)).is_some();
+            let is_settled = found.known_holder().is_some_and(is_current);
+            return Ok(if is_settled { IndexReply::Nothing } else { IndexReply::Unsettled });
         }
         let lookup = ArchiveLookup { index: self, archive: archive.id };
         if entry.state == State::Copy && self.is_forged_copy(found, entry)? {
@@ -476,6 +481,12 @@ impl IndexedAnswers {
     /// it: the known holder keeps the readers (4.4).
     fn is_late_claim(&self, entry: &IndexedEntry) -> bool {
         entry.is_late && entry.state == State::Original && !self.is_holder_retired
+    }
+
+    /// The Archive that holds the Original against late claims.
+    fn known_holder(&self) -> Option<ArchiveId> {
+        let is_holder = |entry: &&IndexedEntry| entry.state == State::Original && !entry.is_late;
+        self.entries.iter().find(is_holder).map(|entry| entry.archive)
     }
 }
 

@@ -187,6 +187,34 @@ impl RecordWriter<'_> {
         Ok((removed, size))
     }
 
+    /// Removes an item that the Archive no longer has. The holder of an Original does that only after
+    /// it was handed over: later claims are then no longer late.
+    pub(super) fn remove(
+        &self,
+        batch: &mut LocationBatch<'_>,
+        path: &str,
+    ) -> Result<Option<IndexedSize>, StorageError> {
+        let stored = batch.get(LocationTable::Items, &item_key(self.id, path))?;
+        let record = stored.and_then(|bytes| serde_json::from_slice::<LocationRecord>(&bytes).ok());
+        let mut let_go = Vec::new();
+        for (label, role) in record.iter().flat_map(roles) {
+            let Some(parsed) = Label::parse(label).ok().filter(|_| role == PostingRole::Item) else { continue };
+            let (key, _) = label_keys(&parsed);
+            let value = batch.get(LocationTable::Labels, &key)?.unwrap_or_default();
+            let prior = PriorClaim::find(postings(&value), self.id.0, State::Original);
+            if prior.is_some_and(|prior| prior.lets_go(State::Copy)) {
+                let_go.push((key, self.is_owner(self.id.0, &parsed)));
+            }
+        }
+        let removed = remove_item(batch, self.id, path)?;
+        for (key, is_owner) in let_go {
+            if let Some(value) = batch.get(LocationTable::Labels, &key)? {
+                batch.put(LocationTable::Labels, &key, &self.after_copy(&value, true, is_owner))?;
+            }
+        }
+        Ok(removed)
+    }
+
     /// Whether an Archive's service has the prefix of a label.
     fn is_owner(&self, archive: u64, label: &Label<impl AsRef<str>>) -> bool {
         let archive = self.archives.iter().find(|other| other.id.0 == archive);

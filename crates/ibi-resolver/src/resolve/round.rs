@@ -34,6 +34,9 @@ pub const BETTER_ANSWER_GRACE: Duration = Duration::from_millis(150);
 /// Asks the Archive at a position of the roster, or says why not.
 type QuestionLauncher = dyn Fn(usize) -> Result<PendingFuture<AnswerBody>, &'static str> + Send + Sync;
 
+/// Why the claim of an Archive counts neither as an answer nor as the absence of one.
+const UNSETTLED_CLAIM: &str = "another Archive held the Original, and its feed is not current";
+
 /// A query and the replies so far.
 pub(super) struct ResolutionRound {
     pub(super) wanted: RoundQuery,
@@ -128,6 +131,7 @@ pub(super) fn ask_all<A: ArchiveTransport>(
                 Ok(IndexReply::Answer(pairs)) => check(&pairs, &expectation(&wanted, archive, hosts))
                     .ok()
                     .map(|checked| ArchiveReply::from(Ok(checked))),
+                Ok(IndexReply::Unsettled) => Some(ArchiveReply::Failed(UNSETTLED_CLAIM.to_owned())),
                 Ok(IndexReply::Ask) | Err(_) => None,
             };
             if let Some(reply) = reply {
