@@ -12,7 +12,8 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The folders that have a lock file.
-const WORKSPACES: &[&str] = &[".", "benches", "fuzz", "tests/hostile-archive", "tests/torture"];
+const WORKSPACES: &[&str] =
+    &[".", "benches", "fuzz", "tests/hostile-archive", "tests/simulation", "tests/torture"];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -198,7 +198,9 @@ impl RecordWriter<'_> {
         let record = stored.and_then(|bytes| serde_json::from_slice::<LocationRecord>(&bytes).ok());
         let mut let_go = Vec::new();
         for (label, role) in record.iter().flat_map(roles) {
-            let Some(parsed) = Label::parse(label).ok().filter(|_| role == PostingRole::Item) else { continue };
+            let Some(parsed) = Label::parse(label).ok().filter(|_| role == PostingRole::Item) else {
+                continue;
+            };
             let (key, _) = label_keys(&parsed);
             let value = batch.get(LocationTable::Labels, &key)?.unwrap_or_default();
             let prior = PriorClaim::find(postings(&value), self.id.0, State::Original);

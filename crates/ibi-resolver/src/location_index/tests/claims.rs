@@ -123,6 +123,19 @@ fn clause_4_4_the_taker_gets_the_readers_whoever_claimed_the_item_before() {
     }
 }
 
+/// A hand-over after which the giver keeps nothing: its feed may only say that the item is gone.
+#[test]
+fn clause_4_4_the_taker_gets_the_readers_when_the_giver_keeps_nothing() {
+    let mut index = ClaimedIndex::new();
+    index.claim(OWNER, NOW, ITEM, State::Original);
+    index.claim(TAKER, NOW + HOUR, ITEM, State::Original);
+    assert_eq!(index.holders(ITEM), [OWNER]);
+    let gone = LocationPage { gone: vec![ITEM.to_owned()], ..page("9", Vec::new()) };
+    index.index.apply(ArchiveId(OWNER), &gone, NOW + HOUR + 1).unwrap();
+    assert_eq!(index.holders(ITEM), [TAKER]);
+    assert_eq!(index.located(ITEM), Some(TAKER));
+}
+
 #[test]
 fn clause_4_4_a_restored_archive_does_not_take_back_what_it_handed_over() {
     let mut index = ClaimedIndex::new();
