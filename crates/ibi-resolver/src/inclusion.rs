@@ -173,6 +173,9 @@ impl<A: ArchiveTransport> InclusionInner<A> {
         let yes = result.is_ok();
         if self.record(id, turn, result.clone()).await? {
             self.schedule_next(id, turn, yes);
+            if yes {
+                self.health.came_online(id);
+            }
         }
         let RegisteredArchive { service, address, .. } = &*included.archive;
         let mut said = vec![("status.archive", "included")];

@@ -38,7 +38,7 @@ pub use index_status::{ArchiveIndexStatus, IndexStatus};
 use posting::{LabelPosting, PostingRole, postings};
 use records::{
     IndexedSize, RecordWriter, archive_key, clear_items, is_plausible, item_key, label_keys, read_followed,
-    remove_item, write_followed,
+    write_followed,
 };
 
 /// Maximum age of an answer from the index. An Archive that was not heard from for longer is asked.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::keys::tests::cheap_hash;
 use crate::registry::ResolverSettings;
-use crate::transport::ArchiveTransportError;
+use crate::transport::{ArchiveTransportError, BreakerState};
 
 const SERVICE: &str = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17";
 const OTHER: &str = "dpi.inpe.br/banon/1998/08.02.08.56";
@@ -194,6 +194,24 @@ async fn clause_3_3_inclusion_and_exclusion() {
     world.plays("there.br", ScriptedReply::Says("other {a b} confirmation yes"));
     assert_eq!(world.include("there.br").await, SUCCESSFUL);
     assert_eq!(world.problem(), None);
+}
+
+/// A confirmation lets a breaker try again; only coming online closes it at once.
+#[tokio::test(start_paused = true)]
+async fn an_archive_that_comes_online_is_asked_at_once_whatever_it_did_before() {
+    let world = world("new");
+    world.plays("here.br", YES);
+    assert_eq!(world.include("here.br").await, SUCCESSFUL);
+    let id = world.registry.find(&SERVICE.parse().unwrap()).unwrap().id;
+    (0..5).for_each(|_| world.health.failed(id));
+    world.health.confirmed(id);
+    assert_eq!(world.health.breaker(id), BreakerState::Open);
+    world.plays("here.br", ScriptedReply::Fails);
+    world.include("here.br").await;
+    assert_eq!(world.health.breaker(id), BreakerState::Open, "it did not confirm");
+    world.plays("here.br", YES);
+    assert_eq!(world.include("here.br").await, SUCCESSFUL);
+    assert_eq!(world.health.breaker(id), BreakerState::Closed);
 }
 
 /// Asked over TLS from now on, at the address as before: only once that is confirmed.

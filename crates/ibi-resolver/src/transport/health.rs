@@ -56,6 +56,11 @@ impl ArchiveHealth {
         }))
     }
 
+    /// An Archive came online with its key, and confirmed: what it did before does not count.
+    pub fn came_online(&self, id: ArchiveId) {
+        self.record(id).answered();
+    }
+
     /// An Archive confirmed that it is online: it may be tried.
     pub fn confirmed(&self, id: ArchiveId) {
         self.record(id).confirmed();
