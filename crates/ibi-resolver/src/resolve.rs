@@ -12,6 +12,7 @@ mod questions;
 mod roster;
 mod round;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,6 +173,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         let (mut wanted, mut questions) = (first.clone(), Vec::new());
         // Background recounts wait until the client has its response.
         let (_answering, over) = watch::channel(());
+        let mut indexed: BTreeSet<ArchiveId> = BTreeSet::new();
         loop {
             // Who wants what is true now gets no answer to an earlier question, nor does a round
             // that repeats one.
@@ -182,6 +184,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             if round.alone == AskedAlone::Refuted {
                 self.0.memory.forget(&round.wanted.label);
             }
+            indexed.extend(round.indexed().iter().copied());
             if let (Some(explanation), Some(notes)) = (&mut explanation, round.notes.take()) {
                 explanation.add(notes, &decision, &round.wanted, Instant::now());
             }
@@ -215,7 +218,8 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
             };
             let outcome = ResolutionOutcome::new(decision, &round.roster, &url, suspected);
             if let ResolutionOutcome::Found { archive, found, .. } = &outcome {
-                if goes && round.is_indexed(archive.id) {
+                // A key came from the Archive itself, in this round or an earlier one.
+                if goes && found.urlkey.is_none() && indexed.contains(&archive.id) {
                     self.count_usage(archive.id, found, robot);
                 }
                 if goes && let Some(acknowledgment) = found.acknowledgment(client.clone(), &persistent) {

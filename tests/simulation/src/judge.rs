@@ -222,6 +222,17 @@ impl<'a> OutcomeJudge<'a> {
 
     /// Everything that the request may lead to, with whatever an Archive told within the window.
     fn targets(&self) -> RequestTargets {
+        let mut targets = self.targets_by(false);
+        let is_lost = |target: &RequestTarget| !self.truth.is_always_somewhere(target.item, self.window);
+        if targets.has_removed || targets.all.iter().any(is_lost) {
+            // What ends in nothing, or in a removed item, is followed by the next best (4.2 step 6).
+            targets.all.extend(self.targets_by(true).all);
+        }
+        targets
+    }
+
+    /// The same, with every translation that the reader may get, or only the best.
+    fn targets_by(&self, with_all: bool) -> RequestTargets {
         let mut targets = RequestTargets::default();
         targets.all.insert(RequestTarget { item: self.request.item, is_metadata: false });
         self.note_removed(&mut targets);
@@ -240,7 +251,7 @@ impl<'a> OutcomeJudge<'a> {
                     RelationPart::LastEdition => self.add_last_editions(target.item, &mut targets),
                     RelationPart::Translation(language) => {
                         let wanted = language.map(|language| language.to_string());
-                        self.add_translations(target.item, wanted.as_deref(), &mut targets);
+                        self.add_translations(target.item, wanted.as_deref(), with_all, &mut targets);
                     }
                 }
             }
@@ -311,7 +322,13 @@ impl<'a> OutcomeJudge<'a> {
         found
     }
 
-    fn add_translations(&self, item: usize, wanted: Option<&str>, targets: &mut RequestTargets) {
+    fn add_translations(
+        &self,
+        item: usize,
+        wanted: Option<&str>,
+        with_all: bool,
+        targets: &mut RequestTargets,
+    ) {
         let group = self.truth.group(item);
         let in_language = |language: &str| {
             group
@@ -330,7 +347,7 @@ impl<'a> OutcomeJudge<'a> {
         for language in &self.request.languages {
             let members = in_language(language);
             targets.all.extend(members.iter().copied().map(target));
-            if members.iter().any(|&member| self.is_certain_member(item, member)) {
+            if !with_all && members.iter().any(|&member| self.is_certain_member(item, member)) {
                 return;
             }
         }

@@ -280,9 +280,9 @@ impl ResolutionRound {
         }
     }
 
-    /// Whether the index answered for an Archive, which then knows nothing of the reader.
-    pub(super) fn is_indexed(&self, id: ArchiveId) -> bool {
-        self.indexed.contains(&id)
+    /// The Archives that the index answered for: they know nothing of the reader.
+    pub(super) fn indexed(&self) -> &[ArchiveId] {
+        &self.indexed
     }
 
     /// Whether answers are still pending, or Archives not asked yet.
