@@ -21,6 +21,8 @@ const MAX_QUEUED_PER_ARCHIVE: usize = 5_000;
 const MAX_WORKERS_PER_ARCHIVE: usize = 4;
 /// Timeout for sending one acknowledgment.
 const ACKNOWLEDGMENT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of remembered keys: only readers that share an answer have the same one.
+const MAX_REMEMBERED_KEYS: usize = 1024;
 /// Delay before the second and last attempt.
 const ACKNOWLEDGMENT_RETRY_DELAY: Duration = Duration::from_millis(500);
 
@@ -37,6 +39,22 @@ pub(crate) struct AcknowledgmentSender<A> {
 struct AcknowledgmentQueues {
     of: HashMap<ArchiveId, AcknowledgmentQueue>,
     waiting: usize,
+    /// The keys that were used last.
+    used: VecDeque<(ArchiveId, String)>,
+}
+
+impl AcknowledgmentQueues {
+    /// Remembers a key; returns whether it is new.
+    fn use_key(&mut self, id: ArchiveId, key: &str) -> bool {
+        if self.used.iter().rev().any(|(archive, used)| *archive == id && used == key) {
+            return false;
+        }
+        if self.used.len() >= MAX_REMEMBERED_KEYS {
+            self.used.pop_front();
+        }
+        self.used.push_back((id, key.to_owned()));
+        true
+    }
 }
 
 #[derive(Default)]
@@ -48,6 +66,12 @@ struct AcknowledgmentQueue {
 impl<A: ArchiveTransport> AcknowledgmentSender<A> {
     pub(crate) fn new(ask: Arc<A>) -> Self {
         Self { ask, queues: Mutex::default(), done: Notify::new() }
+    }
+
+    /// Whether an Archive's key is used for the first time, as far as is remembered. Readers that
+    /// share an answer have the same key, and the Archive counts it once.
+    pub(crate) fn use_key(&self, archive: ArchiveId, key: &str) -> bool {
+        self.queues().use_key(archive, key)
     }
 
     /// Queues an acknowledgment. If the queue is full, it is dropped and counted.

@@ -223,7 +223,11 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                     self.count_usage(archive.id, found, robot);
                 }
                 if goes && let Some(acknowledgment) = found.acknowledgment(client.clone(), &persistent) {
-                    self.0.acknowledgments.send(Arc::clone(archive), acknowledgment);
+                    let acknowledgments = &self.0.acknowledgments;
+                    match acknowledgments.use_key(archive.id, &acknowledgment.urlkey) {
+                        false if self.is_followed(archive.id) => self.count_usage(archive.id, found, robot),
+                        _ => acknowledgments.send(Arc::clone(archive), acknowledgment),
+                    }
                 }
                 let doubted = !found.suspects.is_empty();
                 if !doubted {
@@ -244,6 +248,12 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
     fn is_recent(&self, label: &Label) -> bool {
         let age = (self.0.clock)() - label.instant().seconds();
         age < RECENT_LABEL_SECONDS
+    }
+
+    /// Whether an Archive takes reports of redirects.
+    fn is_followed(&self, archive: ArchiveId) -> bool {
+        let Some(ResolverIndex { index, .. }) = &self.0.index else { return false };
+        index.followed_record(archive).is_ok_and(|followed| !followed.token.is_empty())
     }
 
     /// Counts a redirect that the index answered.
