@@ -9,6 +9,9 @@ use ibi_store::journal::State;
 use crate::truth::{KnownState, SimulationTruth, TimeSpan};
 use crate::writes::{CONSTANT_FILE, target_file};
 
+/// The longest time after a failure before an Archive is asked again.
+const MAX_BREAKER_DELAY_MICROS: u64 = 30_000_000;
+
 /// How long after a fault the resolver may take to follow a feed again: it waits up to a minute
 /// between attempts, and half a minute for a response.
 const FEED_RECOVERY: u64 = 95_000_000;
@@ -66,6 +69,11 @@ impl<'a> OutcomeJudge<'a> {
         Self { truth, request, asked, window: TimeSpan { from, to: asked.to } }
     }
 
+    /// The request and the time before it in which a failure still keeps an Archive from being asked.
+    fn with_breaker_delay(&self) -> TimeSpan {
+        TimeSpan { from: self.asked.from.saturating_sub(MAX_BREAKER_DELAY_MICROS), to: self.asked.to }
+    }
+
     /// Why an outcome is wrong.
     pub(crate) fn check(&self, outcome: &ReaderOutcome) -> Result<(), String> {
         let targets = self.targets();
@@ -81,7 +89,7 @@ impl<'a> OutcomeJudge<'a> {
                 }
             }
             ReaderOutcome::Status(410) => self.check_removed(&targets),
-            ReaderOutcome::Status(503) => match self.truth.is_any_disturbed(self.asked)
+            ReaderOutcome::Status(503) => match self.truth.is_any_disturbed(self.with_breaker_delay())
                 || targets.all.iter().any(|target| self.is_unsettled(target.item))
             {
                 true => Ok(()),
