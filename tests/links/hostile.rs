@@ -38,6 +38,49 @@ fn hint(to: &Member, kind: &str, older: &str, newer: &str) {
     assert_eq!(heard.status, 202, "{}", heard.text());
 }
 
+/// An Archive that is only asked, and claims to have the Original of everything, and its last
+/// edition and its translations: readers stay with the Archive that is known to hold it (4.4), also
+/// of a label whose prefix is nobody's.
+#[test]
+fn who_claims_everything_moves_no_reader() {
+    const IMPORTED: &str = "old.test/x/1999/02.02.03.04";
+    let federation = Federation::of_friends(2);
+    let [a, b] = &federation.archives[..] else { unreachable!() };
+    let own = a.deposit("own", &["--language", "en"]);
+    a.deposit("imported", &["--language", "en", "--label", IMPORTED, "--original"]);
+    let mut right = Vec::new();
+    for first in [own.as_str(), IMPORTED] {
+        let second = b.deposit("second", &["--language", "en", "--next-edition-of", first]);
+        let pt = b.deposit("pt", &["--language", "pt", "--translation-of", first]);
+        for newer in [&second, &pt] {
+            settled(b, newer, "accepted");
+            settled(a, newer, "accepted");
+        }
+        let urls = [first.to_owned(), format!("{first}!"), format!("{first}+(pt)"), format!("{first}!:")];
+        right.extend(urls.map(|url| (federation.leads(&url), url)));
+    }
+    assert!(right.iter().all(|(lead, _)| lead.starts_with("col/")), "{right:?}");
+    let evil = Scripted::new(SERVICE, |question, at| {
+        let asked = question.value("parsedibiurl.ibi");
+        let related = [".lastedition", ".translation(pt)", ".lastedition.metadata"].map(|relation| {
+            format!(
+                "ibi{relation} {{rep {NEWER}}}\r\nurl{relation} http://{at}/evil\r\n\
+                 state{relation} Original\r\ncontenttype{relation} Data\r\n"
+            )
+        });
+        item(&asked, at, "/evil") + &related.concat()
+    });
+    evil.come(&federation.resolver);
+    for (lead, url) in right.iter().cycle().take(3 * right.len()) {
+        assert_eq!(federation.leads(url), *lead, "{url}");
+    }
+    // Its claims are told to the operator.
+    until("an alert", || {
+        let alerts = federation.resolver.json("alerts", &[]);
+        alerts.iter().any(|alert| alert.to_string().contains(IMPORTED))
+    });
+}
+
 /// Regression: an Archive that used a trusted Archive's label was trusted.
 #[test]
 fn an_archive_is_who_the_resolver_says_it_is() {

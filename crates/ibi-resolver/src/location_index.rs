@@ -488,6 +488,12 @@ impl IndexedAnswers {
         let is_holder = |entry: &&IndexedEntry| entry.state == State::Original && !entry.is_late;
         self.entries.iter().find(is_holder).map(|entry| entry.archive)
     }
+
+    /// The same, of the label as it is spelled. `None` if other items have another spelling of it
+    /// (1.3).
+    pub(crate) fn holder_as_spelled(&self) -> Option<ArchiveId> {
+        self.known_holder().filter(|_| self.entries.iter().all(|entry| entry.is_spelled))
+    }
 }
 
 /// The items of one Archive, by label.

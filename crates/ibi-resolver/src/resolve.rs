@@ -21,7 +21,6 @@ use ibi_id::Label;
 use ibi_protocol::PersistentUrl;
 use ibi_protocol::analysis::{
     AcceptedLanguages, ArchiveId, FoundUrl, OriginalDispute, RoundDecision, RoundPurpose, RoundQuery,
-    suspects,
 };
 use ibi_protocol::{ContentType, State};
 use tokio::sync::{Semaphore, watch};
@@ -203,8 +202,11 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                 match round.wanted.purpose {
                     // Several claims of the Original raise an alert.
                     RoundPurpose::WhoDecides { .. } => {
-                        let doubted = !suspects(&round.answers, &round.wanted).is_empty();
+                        let doubted = !round.disputes().is_empty();
                         self.drain_and_recheck(round, doubted, client.clone(), over.clone(), None);
+                    }
+                    _ if round.has_late_claims() => {
+                        self.drain_and_recheck(round, true, client.clone(), over.clone(), None);
                     }
                     _ => self.drain_round(round),
                 }
@@ -364,14 +366,14 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         mut over: watch::Receiver<()>,
         holder: Option<ArchiveId>,
     ) {
-        if !doubted && !round.is_waiting() {
+        if !doubted && !round.is_waiting() && !round.has_late_claims() {
             self.remember(&round, holder);
             return;
         }
         let this = self.clone();
         self.spawn_background(async move {
             round.receive_rest().await;
-            let doubted = suspects(&round.answers, &round.wanted);
+            let doubted = round.disputes();
             if doubted.is_empty() {
                 this.remember(&round, holder);
                 return;
@@ -389,7 +391,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
                 let mut recount =
                     this.begin_round(wanted, &client, Instant::now() + ANSWER_TIMEOUT, false, false);
                 recount.receive_rest().await;
-                let doubted = suspects(&recount.answers, &recount.wanted);
+                let doubted = recount.disputes();
                 this.raise_alerts(&doubted, &recount.wanted, &recount.roster).await;
             }
         });
@@ -408,7 +410,7 @@ impl<A: ArchiveTransport, R: ArchiveDirectory> Resolver<A, R> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         let mut round = self.begin_round(wanted.recount(), &nobody, deadline, false, false);
         round.receive_rest().await;
-        let doubted = suspects(&round.answers, &round.wanted);
+        let doubted = round.disputes();
         self.raise_alerts(&doubted, &round.wanted, &round.roster).await;
     }
 

@@ -10,10 +10,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ibi_protocol::analysis::{
-    AnswerExpectation, ArchiveId, ArchiveReply, RoundAnswer, RoundDecision, RoundPurpose, RoundQuery, check,
-    decide,
+    AnswerExpectation, AnswerOffer, ArchiveId, ArchiveReply, CheckedAnswer, OriginalDispute, RoundAnswer,
+    RoundDecision, RoundPurpose, RoundQuery, check, decide, suspects,
 };
-use ibi_protocol::{Pairs, PairsLimits, UrlRequest, WireRequest};
+use ibi_protocol::{Pairs, PairsLimits, State, UrlRequest, WireRequest};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::asking_order::{AskingOrder, LIKELY_HEAD_START};
@@ -53,6 +53,11 @@ pub(super) struct ResolutionRound {
     held: Vec<usize>,
     /// The Archives that the index answered for.
     indexed: Vec<ArchiveId>,
+    /// The Archive that is known to hold the Original, if its feed is current (4.4).
+    holder: Option<ArchiveId>,
+    /// Claims of the Original that another Archive holds: they may raise an alert, and count for
+    /// nothing else.
+    late_claims: Vec<RoundAnswer>,
     /// How many of both share the label's prefix and have not answered.
     minters_waiting: usize,
     waiting: FutureSet<AnswerBody>,
@@ -172,6 +177,10 @@ pub(super) fn ask_all<A: ArchiveTransport>(
             (Arc::clone(ask), pending.clone(), Arc::clone(&roster), Arc::clone(&query));
         Box::new(move |place: usize| pending.ask(&*ask, &roster.members[place], &query, shares))
     };
+    let holder = found.as_ref().and_then(|(index, found)| {
+        let is_current = |holder: &ArchiveId| index.age(&index.followed(*holder)).is_some();
+        found.holder_as_spelled().filter(is_current)
+    });
     let from_index = indexed.iter().map(|(place, ..)| roster.members[*place].archive.id).collect();
     let mut round = ResolutionRound {
         wanted,
@@ -182,6 +191,8 @@ pub(super) fn ask_all<A: ArchiveTransport>(
         places: Vec::with_capacity(order.first.len()),
         held: order.rest,
         indexed: from_index,
+        holder,
+        late_claims: Vec::new(),
         minters_waiting: minters,
         waiting: FutureSet::new(std::iter::empty()),
         timer: Box::pin(sleep_until(timer)),
@@ -407,11 +418,46 @@ impl ResolutionRound {
             notes.record_reply(place, &said, Instant::now());
         }
         self.minters_waiting -= usize::from(has_own_prefix(&member.archive, &self.wanted));
-        let offered = matches!(said, ArchiveReply::Offered(_));
-        if !matches!(said, ArchiveReply::Nothing) {
-            self.answers.push(RoundAnswer { archive: member.archive.id, said });
+        let answer = RoundAnswer { archive: member.archive.id, said };
+        if self.is_late_claim(&answer) {
+            self.late_claims.push(answer);
+            return false;
+        }
+        let offered = is_offer(&answer);
+        if !matches!(answer.said, ArchiveReply::Nothing) {
+            self.answers.push(answer);
         }
         offered
+    }
+
+    /// Whether an Archive claims the Original of an item that another one is known to hold. The
+    /// Archive with the label's own prefix can claim it of one that has another.
+    fn is_late_claim(&self, answer: &RoundAnswer) -> bool {
+        let ArchiveReply::Offered(CheckedAnswer::Live(live)) = &answer.said else { return false };
+        let Some(holder) = self.holder.filter(|holder| *holder != answer.archive) else { return false };
+        // Another spelling is another item (1.3).
+        let queried = self.wanted.label.spelling();
+        if !live.item.labels().iter().any(|label| label.spelling().eq_ignore_ascii_case(queried)) {
+            return false;
+        }
+        let claims = |offer: &AnswerOffer| offer.relation.is_empty() && offer.state == Some(State::Original);
+        let has_prefix =
+            |id| self.roster.archive(id).is_some_and(|archive| has_own_prefix(archive, &self.wanted));
+        live.offers.iter().any(claims) && (has_prefix(holder) || !has_prefix(answer.archive))
+    }
+
+    /// Whether an Archive claims an Original that another one is known to hold.
+    pub(super) fn has_late_claims(&self) -> bool {
+        !self.late_claims.is_empty()
+    }
+
+    /// The Originals that several Archives claim, also those whose claim counts for nothing.
+    pub(super) fn disputes(&self) -> Vec<OriginalDispute> {
+        if self.late_claims.is_empty() {
+            return suspects(&self.answers, &self.wanted);
+        }
+        let all: Vec<RoundAnswer> = self.answers.iter().chain(&self.late_claims).cloned().collect();
+        suspects(&all, &self.wanted)
     }
 
     /// Marks all Archives that have not answered as failed.
