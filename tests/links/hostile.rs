@@ -68,7 +68,7 @@ fn who_claims_everything_moves_no_reader() {
                  state{relation} Original\r\ncontenttype{relation} Data\r\n"
             )
         });
-        item(&asked, at, "/evil") + &related.concat()
+        item(asked, at, "/evil") + &related.concat()
     });
     evil.come(&federation.resolver);
     for (lead, url) in right.iter().cycle().take(3 * right.len()) {
